@@ -4,7 +4,8 @@ base           `Backend`, `Sequence`, `Reading`: what decoders need of a model
 capabilities   what a model can do, and checks of that
 connection     `connect`: from an address to a model
 server         `ServerModel`: a model on a server, whatever its API
-own_sampling   what a server draws itself, for those that tell; optional in a dialect
+own_sampling   what a server draws itself; optional in a dialect
+slots          the requests that a server gets at once
 metrics        the load of a server, and counters of its speculation; optional, too
 llama_cpp      the API of llama.cpp's server
 openai         OpenAI's API, as many servers have it

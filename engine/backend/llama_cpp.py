@@ -249,7 +249,8 @@ class LlamaCpp:
         answer = self._client.post("/completion", asked, _Draw).value
         told, places = answer.generation_settings, answer.completion_probabilities
         if isinstance(biases := told.get("logit_bias"), list):
-            told["logit_bias"] = [[each.get("token"), each.get("bias")] for each in biases]
+            pairs = (each for each in biases if isinstance(each, dict))
+            told["logit_bias"] = [[each.get("token"), each.get("bias")] for each in pairs]
         top = places[0].top_probs if places else None
         return OwnDraw(
             token_ids=tuple(answer.tokens),

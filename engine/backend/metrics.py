@@ -14,7 +14,7 @@ from typing import Protocol, Self, runtime_checkable
 from engine.backend.client import Client
 from engine.errors import CapabilityError, RejectedError
 
-_LINE = re.compile(r"(\w+:\w+)(?:\{.*\})? ([0-9.e+-]{1,30})(?: \d+)?")
+_LINE = re.compile(r"(\w+:\w+)(?:\{.*\})? (\d{1,20}(?:\.\d{1,20})?(?:e[+-]?\d{1,2})?)(?: \d+)?")
 
 
 @runtime_checkable

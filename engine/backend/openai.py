@@ -73,6 +73,7 @@ class _Logprobs(msgspec.Struct):
 
 class _Choice(msgspec.Struct):
     logprobs: _Logprobs | None = None
+    token_ids: list[Count] | None = None
 
 
 class _Details(msgspec.Struct):

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import threading
 import time
+from collections.abc import Callable
 from collections.abc import Sequence as Ids
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import torch
 
 from engine.backend.base import Reading
 from engine.backend.metrics import ReportsMetrics, ServerLoad
+from engine.backend.slots import Slots
 from engine.errors import (
     CapabilityError,
     LogitsError,
@@ -46,6 +46,8 @@ _MOST_CONTROL_TOKENS = 20_000  # a request for the name of each
 _PROBE = "A text of a few tokens"
 # So that no token becomes impossible because the listed ones sum to 1.
 _LEAST_REST = 1e-9
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -249,8 +251,7 @@ class ServerModel:
         self.tokenizer = tokenizer
         self.reuses_prefix: bool | None = None
         self.has_changed = False
-        self._turns = threading.Semaphore(said.slots)
-        self._threads = ThreadPoolExecutor(said.slots, "server")
+        self._slots = Slots(said.slots)
         if dialect.gives_bytes:
             own = self._tokens()
             self.vocabulary = own if tokenizer is None else self._checked(tokenizer, own)
@@ -336,29 +337,28 @@ class ServerModel:
 
         Raises:
             ServerError: as `Dialect.next_scores`; `has_changed` is set if it has another model.
+            CancelledError: the job of this thread was cancelled.
         """
-        with self._turns:
-            try:
-                return self.dialect.next_scores(token_ids, count, **more)
-            except ModelChangedError:
-                self.has_changed = True
-                raise
+        return self._asked(partial(self.dialect.next_scores, token_ids, count, **more))[0]
 
     def next_scores_of_rows(
         self, rows: Ids[np.ndarray], count: int, sessions: Ids[str], **more: Any
     ) -> list[Listed]:
         """Return the likeliest next tokens of several texts, asked for at once."""
-        ask = partial(self.next_scores, **more)
-        asked = (
-            self._threads.submit(ask, row, count, session=session)
-            for row, session in zip(rows, sessions, strict=True)
-        )
-        waited = list(asked)
+        asked = zip(rows, sessions, strict=True)
+        ask = partial(self.dialect.next_scores, **more)
+        return self._asked(*(partial(ask, row, count, session=session) for row, session in asked))
+
+    def logprobs(self, token_ids: Ids[int] | np.ndarray, wanted: Ids[int]) -> np.ndarray:
+        """Return log-probabilities of tokens after a text (capability ``scores_by_id``)."""
+        return self._asked(partial(self.dialect.logprobs, token_ids, wanted))[0]
+
+    def _asked(self, *calls: Callable[[], T]) -> list[T]:
         try:
-            return [each.result() for each in waited]
-        finally:
-            for each in waited:
-                each.cancel()
+            return self._slots.run(calls)
+        except ModelChangedError:
+            self.has_changed = True
+            raise
 
     def _tokens(self) -> ServerVocabulary:
         """Return the server's tokens, from one request for a whole row."""
@@ -521,7 +521,7 @@ class ServerSequence:
         Raises:
             ServerError: as in `extend`.
         """
-        return self._model.dialect.logprobs(token_ids, wanted)
+        return self._model.logprobs(token_ids, wanted)
 
     def truncate(self, positions: int) -> None:
         """Keep the first `positions` positions."""
@@ -551,6 +551,7 @@ class ServerSequence:
         """Append the rows of another sequence."""
         self._ids = np.concatenate([self._ids, other._ids])
         self._sessions += other._sessions
+        self._distrusts |= other._distrusts
 
     def distrust(self) -> None:
         """Have the next request read the whole text again."""

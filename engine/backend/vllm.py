@@ -6,7 +6,7 @@ It gives no bytes of tokens, so the model's tokenizer must be here. Verified wit
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -23,8 +23,9 @@ from engine.backend.openai import (
     most_accepted,
     sample_of,
 )
+from engine.backend.own_sampling import OwnDraw
 from engine.backend.server import Description, Listed
-from engine.errors import RejectedError, msg
+from engine.errors import RejectedError, ServerError, msg
 from engine.model.vocabulary import Vocabulary
 
 _ALL = -1
@@ -88,6 +89,28 @@ class Vllm(OpenAI):
         if not reuses_prefix:  # the cache of a text with this salt is empty
             settings = {**(settings or {}), "cache_salt": secrets.token_hex(16)}
         return super().next_scores(token_ids, count, session=session, settings=settings)
+
+    def draw(
+        self,
+        token_ids: Sequence[int] | np.ndarray,
+        settings: Mapping[str, Any],
+        *,
+        length: int = 1,
+        final: int = 0,
+    ) -> OwnDraw:
+        """Return tokens that the server draws (see `engine.backend.own_sampling`).
+
+        It says neither which settings it used nor their final probabilities.
+        """
+        text = self._text([int(each) for each in token_ids])
+        asked = {"temperature": 1.0, **settings, "max_tokens": length, "return_token_ids": True}
+        choices = self._ask(text, 1, **asked).value.choices
+        if not choices or choices[0].token_ids is None:
+            raise ServerError(
+                "{server} does not give the ids of the tokens that it draws; update it.",
+                self._client.address,
+            )
+        return OwnDraw(tuple(choices[0].token_ids))
 
     def metrics(self) -> dict[str, float]:
         """Return the server's metrics (see `engine.backend.metrics`)."""

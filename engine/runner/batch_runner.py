@@ -132,9 +132,8 @@ class BatchRunner:
             formula = runner.formula
             if formula is not None:
                 held += formula.bytes_at(positions, GROWN)
-            elif (
-                runner.usage is not None
-            ):  # a different layout, whose size grows at most in proportion to the positions
+            elif runner.usage is not None:
+                # A different layout, whose size grows at most in proportion to the positions.
                 held += math.ceil(runner.usage.logical * room_for(positions) / len(ids))
         # Old and new tensors coexist while one is made from the other. Logits exist in the model's
         # dtype, in float32, and shaped.

@@ -5,7 +5,7 @@
     draws         tests of settings by draws, with a bound on false alarms over all of them
     multinomial   the test: do draws come from a distribution
     raw           whether samplers move the listed values
-    chain         the server's final probabilities beside those of our chain
+    chain         the server's final probabilities compared with those of our chain
     conventions   readings of samplers that other programs have
     crowd         temperature 0, alone and among other texts
     engines       temperature 0, on two engines
@@ -16,7 +16,7 @@
     finding       outcome, sentences and tables of a check
     report        all findings as JSON, and as a page of Markdown for a bug report
 
-What a server does not tell, a check says in one sentence.
+A check says in one sentence which figures a server does not give.
 """
 
 from engine.doors import door

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,14 @@ import numpy as np
 
 from engine.backend.own_sampling import OwnDraw
 from engine.backend.server import ServerModel
-from engine.errors import CapabilityError, DecodingError, Message, msg
+from engine.errors import (
+    CancelledError,
+    CapabilityError,
+    DecodingError,
+    Message,
+    ServerError,
+    msg,
+)
 from engine.runner.job import this_job
 from engine.sampling.samplers import Stage
 from engine.server_check.conventions import readings
@@ -28,7 +36,7 @@ _SEEDS = 8  # tried if a drawn token ends inside a character
 
 @dataclass(frozen=True)
 class Compared:
-    """A chain of the server beside ours.
+    """A chain of the server compared with ours.
 
     Attributes:
         chain: the samplers with their values, in order.
@@ -62,7 +70,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Chain:
-    """The server's final probabilities beside those of our chain.
+    """The server's final probabilities compared with those of our chain.
 
     Attributes:
         compared: each sampler alone.
@@ -89,6 +97,7 @@ class Chain:
     def sentences(self) -> list[Message]:
         """The verdict."""
         alike = [each for each in self.compared if each.agrees]
+        same = [each for each in alike if each.is_ours]
         missing = [each for each in self.compared + self.ordered if each.problem]
         said = []
         if self._known:
@@ -97,9 +106,9 @@ class Chain:
                     "{count} of {all} samplers give our probabilities; the largest difference "
                     "is {nats:.4f} nats.",
                     (
-                        len(alike),
+                        len(same),
                         sum(not each.problem for each in self.compared),
-                        max((each.nats for each in alike), default=0.0),
+                        max((each.nats for each in same), default=0.0),
                     ),
                 )
             )
@@ -130,10 +139,11 @@ class Chain:
                         len(orders_known),
                     )
                 )
-        if missing:
-            said.append(
-                msg("{count} chains have no figures: {reason}", (len(missing), missing[0].problem))
-            )
+        reasons = Counter(each.problem for each in missing)
+        said += [
+            msg("{count} chains have no figures: {reason}", (count, reason))
+            for reason, count in reasons.items()
+        ]
         return said
 
     @property
@@ -180,6 +190,10 @@ def check_chain(model: ServerModel, text: Text) -> Chain:
     drawing(model)
     listed_row(model, text)  # the next reading finds the text in the server's cache, as all others
     _, row = listed_row(model, text)
+    try:
+        _final(model, text, [], 1)
+    except ServerError as error:
+        raise CapabilityError(error.message) from error
     alone = tested(model, row, text)
     chains = [[each] for each in alone] + orders()
     compared = []
@@ -210,10 +224,12 @@ def _compared(model: ServerModel, text: Text, row: np.ndarray, chain: Sequence[S
                 best = one
             if one.agrees:
                 break
-    except CapabilityError:
+    except CancelledError:
         raise
     except DecodingError as error:
         return Compared(name, problem=error.message)
+    if best is None:
+        return Compared(name, problem=msg("No token of the text is listed, so no logit is known."))
     convention = best.convention if best.agrees else None
     return replace(best, first=first.probability, is_ours=first.agrees, convention=convention)
 
@@ -250,9 +266,8 @@ def _final(model: ServerModel, text: Text, chain: Sequence[Stage], most: int) ->
         drawn = drawing(model).draw(text.token_ids, settings | {"seed": seed}, final=most)
         if drawn.ids is not None and drawn.ids.size:
             return _checked(model, drawn)
-    raise CapabilityError(
-        "{name} does not tell the probabilities after its samplers, so its chain was not compared.",
-        model.name,
+    raise ServerError(
+        "{name} gave no probabilities after its samplers for {count} answers.", (model.name, _SEEDS)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +11,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.backend.server import ServerModel
-from engine.errors import DecodingError, Message, msg
+from engine.errors import CapabilityError, Message, msg
 from engine.runner.job import this_job
-from engine.server_check.finding import AS_EXPECTED, DIFFERS, Sheet, TokenText
+from engine.server_check.finding import AS_EXPECTED, DIFFERS, OPEN, Sheet, TokenText
 from engine.server_check.greedy import Place, first_difference, greedy, largest
 
 TIE = 1e-6  # nats: equal logits, up to the rounding of their log-probabilities
-_MOST_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Crowd:
 
     Attributes:
         others: number of texts in progress at the same time.
-        answers: number of answers that these got.
+        answers: number of answers that these got while the crowded text was read.
         steps: each step, until the texts part.
         parts_alone: index of the first step that differs between the two readings alone; None
             if none does.
@@ -60,8 +60,10 @@ class Crowd:
 
     @property
     def outcome(self) -> str:
-        """As expected if the texts are the same."""
-        return AS_EXPECTED if self.parts is None and self.parts_alone is None else DIFFERS
+        """As expected if the texts are the same, and the others were really in progress."""
+        if self.parts is not None or self.parts_alone is not None:
+            return DIFFERS
+        return AS_EXPECTED if self.answers else OPEN
 
     @property
     def moved(self) -> float:
@@ -111,15 +113,9 @@ class Crowd:
                     ),
                 )
             )
-            # Two values may move apart by twice the largest change.
-            said.append(
-                msg("A change of that size can decide this choice.")
-                if step.gap <= 2 * step.moved
-                else msg("A change of that size cannot decide this choice.")
-            )
         if self.ties:
             said.append(msg("At {ties} steps the two best were equally likely.", self.ties))
-        said.append(msg("The other texts got {answers:,} answers during that.", self.answers))
+        said.append(msg("The other texts got {answers:,} answers meanwhile.", self.answers))
         return said
 
     @property
@@ -135,24 +131,35 @@ class Crowd:
         )
         rows = [
             (str(number), each.alone, each.crowded, each.gap, each.repeated, each.moved)
-            for number, each in enumerate(self.steps[:_MOST_ROWS], 1)
+            for number, each in enumerate(self.steps, 1)
         ]
         return [Sheet(msg("The text, alone and crowded"), head, tuple(rows))]
 
 
 def check_crowd(model: ServerModel, prompt: Sequence[int], others: int, length: int) -> Crowd:
-    """Read a greedy text twice alone, then while `others` texts are in progress."""
+    """Read a greedy text twice alone, then while `others` texts are in progress.
+
+    Raises:
+        CapabilityError: the server works on one text at a time.
+    """
+    if model.description.slots == 1:
+        raise CapabilityError(
+            "{name} works on one text at a time, so none is crowded; start it with more slots.",
+            model.name,
+        )
     alone = greedy(model, prompt, length)
     again = greedy(model, prompt, length)
     with crowded(model, prompt, others, length) as answers:
+        before = len(answers)
         among = greedy(model, prompt, length)
+        during = len(answers) - before
     parts = first_difference(alone, among)
     end = len(alone) if parts is None else parts + 1
     steps = [
         _step(model, one, again[i] if i < len(again) else None, other)
         for i, (one, other) in enumerate(zip(alone[:end], among[:end], strict=False))
     ]
-    return Crowd(others, len(answers), tuple(steps), first_difference(alone, again), parts)
+    return Crowd(others, during, tuple(steps), first_difference(alone, again), parts)
 
 
 def _step(model: ServerModel, alone: Place, again: Place | None, among: Place) -> Step:
@@ -171,6 +178,8 @@ def crowded(
 ) -> Iterator[list[None]]:
     """Keep a server busy with other texts inside the block; yields one entry per answer.
 
+    Their requests do not wait for a slot here, as the server is to have all of them at once.
+
     Raises:
         DecodingError: at the end of the block, if the server failed another text.
     """
@@ -179,17 +188,17 @@ def crowded(
     def work(number: int) -> None:
         turn = 1 + number % max(1, len(prompt) - 1)
         while not over.is_set():
-            sequence, read = model.open(), [*prompt[turn:], *prompt[:turn]]
+            ids, session = [*prompt[turn:], *prompt[:turn]], secrets.token_hex(16)
             for _ in range(length):
                 if over.is_set():
                     return
                 try:
-                    scores = sequence.extend(read).forward.scores
-                except DecodingError as error:
+                    listed = model.dialect.next_scores(ids, model.listed, session=session)
+                except Exception as error:  # raised again after the block
                     failures.append(error)
                     return
                 answers.append(None)
-                read = [int(scores.ids[min(number % 3, scores.ids.size - 1)])]
+                ids.append(int(listed.ids[min(number % 3, listed.ids.size - 1)]))
 
     with ThreadPoolExecutor(max(1, others)) as threads:
         try:

@@ -30,7 +30,7 @@ _DOING = msg("Draws of the server")
 
 @dataclass(frozen=True)
 class Drawn:
-    """Draws of a server beside two distributions.
+    """Draws of a server compared with two distributions.
 
     Attributes:
         honoured, dropped: probability of draws at least this unusual under each.
@@ -102,7 +102,7 @@ def drawn_of(
         honoured = ways[int(np.argmax(values))]
         drawn = Drawn(
             max(values),
-            _probability(ids, unset, honoured, level, seed),
+            _probability(ids, unset, np.mean(ways, axis=0), level, seed),
             float(np.abs(honoured - unset).sum() / 2),
             int(np.count_nonzero(honoured[ids] <= 0)),
             level,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ class Place:
 
     Attributes:
         best: the likeliest token.
-        gap: its log-probability above that of the second, in nats.
+        gap: its log-probability above that of the second, in nats; infinite if only one is listed.
         ids, logprobs: (n,) the likeliest tokens, in order.
     """
 
@@ -65,7 +66,8 @@ def _place(forward: Any) -> Place:
         row -= np.log(np.exp(row).sum())
         ids = np.argsort(-row, kind="stable")[:COMPARED]
         logprobs = row[ids]
-    return Place(int(ids[0]), float(logprobs[0] - logprobs[1]), ids, logprobs)
+    gap = float(logprobs[0] - logprobs[1]) if ids.size > 1 else math.inf
+    return Place(int(ids[0]), gap, ids, logprobs)
 
 
 def largest(one: Place, other: Place) -> float:

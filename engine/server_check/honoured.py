@@ -13,6 +13,7 @@ from engine.backend.own_sampling import DrawsItself
 from engine.backend.server import ServerModel
 from engine.errors import Message, ServerError, msg
 from engine.export import names_of
+from engine.export.llama_cpp import SAMPLERS
 from engine.runner.job import this_job
 from engine.sampling import DEFAULT_ORDER
 from engine.sampling.samplers import Stage
@@ -23,7 +24,7 @@ from engine.server_check.text import Text, drawing, is_refusal, listed_row, writ
 
 HONOURED = msg("honoured")
 CHANGED = msg("changed")
-DROPPED = msg("dropped in silence")
+DROPPED = msg("ignored without an error")
 REFUSED = msg("refused with an error")
 UNDECIDED = msg("not decided")
 _SAMPLERS = "samplers"
@@ -77,7 +78,7 @@ class Honoured:
 
     @property
     def outcome(self) -> str:
-        """As expected if every known setting is honoured, and no other."""
+        """As expected if every setting that such a server has is honoured."""
         for each in self.settings:
             if each.outcome != HONOURED and each.outcome != UNDECIDED and each.is_known:
                 return DIFFERS
@@ -113,8 +114,8 @@ class Honoured:
         if self.draws:
             said.append(
                 msg(
-                    "With {draws:,} draws for each setting, a wrong verdict on any of them has a "
-                    "probability of at most {alarm}.",
+                    "With {draws:,} draws for each setting: if each is either honoured or ignored, "
+                    "a wrong verdict on any of them has a probability of at most {alarm}.",
                     (self.draws, f"{ALARM:.0%}".replace("%", " %")),
                 )
             )
@@ -171,11 +172,11 @@ _UNDECIDED = msg(
 _SAID = {
     CHANGED: (
         msg("It changes what was sent: {names}."),
-        msg("It takes these for something of its own: {names}."),
+        msg("It reads these as other settings: {names}."),
     ),
     DROPPED: (
-        msg("It drops without an error: {names}."),
-        msg("It drops samplers that it lacks, without an error: {names}."),
+        msg("It ignores without an error: {names}."),
+        msg("It ignores samplers that it lacks, without an error: {names}."),
     ),
     REFUSED: (
         msg("It refuses with an error: {names}."),
@@ -187,7 +188,7 @@ _SAID = {
 
 
 def check_honoured(model: ServerModel, text: Text, draws: int, seed: int) -> Honoured:
-    """Send every setting alone, and see what becomes of it.
+    """Send every setting alone, and compare it with what the server reads back, or draws.
 
     Args:
         model: the server.
@@ -288,7 +289,7 @@ def _defaults(model: ServerModel, said: Mapping[str, Any]) -> Iterator[str]:
         for name in names_of(model.dialect.kind, kind.setting)[:1]:
             value = said.get(name)
             is_set = isinstance(value, int | float) and value > 0 and not kind.is_off(value)
-            is_active = active is None or name in active or "penalties" in active
+            is_active = active is None or SAMPLERS.get(kind.setting) in active
             if is_set and is_active:
                 yield f"{name} {value:.6g}"
 

@@ -49,14 +49,15 @@ def report_json(
         "other": other,
         "checks": checks,
     }
-    return json.dumps(_finite(data), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    content = json.dumps(_finite(data), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return _without_address(content, facts)
 
 
 def report_markdown(
     facts: Mapping[str, Any], plan: Plan, other: str | None, findings: Mapping[str, Finding]
 ) -> str:
     """Return the findings as Markdown, in English; the arguments are those of `report_json`."""
-    about = [("prompt", plan.prompt), ("texts at once", plan.others), ("tokens", plan.length)]
+    about = [(name.replace("_", " "), value) for name, value in plain(plan).items()]
     about += [("other engine", other)] if other else []
     head = ("fact", "value")
     all_facts = [*_reported(facts).items(), *about]
@@ -67,12 +68,20 @@ def report_markdown(
         parts.append(f"## {_SIGNS[found.outcome]} {found.title}: {found.outcome}")
         parts.append("\n".join(f"- {_escaped(str(each))}" for each in found.sentences))
         parts += [_table(sheet) for sheet in found.sheets]
-    return "\n\n".join(parts) + "\n"
+    return _without_address("\n\n".join(parts) + "\n", facts)
 
 
 def _reported(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts without the address, as a bug report is public."""
     return {name: value for name, value in facts.items() if name != "source"}
+
+
+def _without_address(content: str, facts: Mapping[str, Any]) -> str:
+    """Return a report without the server's address, which errors name, escaped or not."""
+    address = str(facts.get("source") or "")
+    for each in filter(None, {address, _escaped(address)}):
+        content = content.replace(each, "the server")
+    return content
 
 
 def _table(sheet: Sheet) -> str:

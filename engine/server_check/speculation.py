@@ -43,17 +43,18 @@ class Speculation:
 
     @property
     def outcome(self) -> str:
-        """As expected if answer and counters agree."""
-        if self.drafted is None and self._drafted_by_counters is None:
+        """As expected if answer and counters agree; other requests may add to the counters."""
+        answered, counted = self.drafted, self._drafted_by_counters
+        if answered is None and counted is None:
             return OPEN
-        if self._drafted_by_counters is None or self.drafted is None:
+        if answered is None or counted is None or answered == counted:
             return AS_EXPECTED
-        return AS_EXPECTED if self._drafted_by_counters == self.drafted else DIFFERS
+        return OPEN if counted > answered else DIFFERS
 
     @property
     def sentences(self) -> list[Message]:
         """The verdict."""
-        if self.outcome == OPEN:
+        if self.drafted is None and self._drafted_by_counters is None:
             return [msg("Neither its answers nor its counters mention speculation.")]
         if not self.drafted and not self._drafted_by_counters:
             return [
@@ -76,6 +77,8 @@ class Speculation:
                     self._drafted_by_counters,
                 )
             )
+        if self.outcome == OPEN:
+            said.append(msg("Other requests may have added to them; check it when it is idle."))
         return said
 
     @property

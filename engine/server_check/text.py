@@ -15,7 +15,7 @@ from engine.model.forward import Scores
 from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Context, Stage
 
-MOST_TOKENS = 512  # of a prompt: it is sent some hundred times
+MOST_TOKENS = 256  # of a prompt: it is sent some hundred times, twice in a row
 MOST_LISTED = 20_000  # tokens of a server's final distribution: about 1 MB
 
 
@@ -55,7 +55,7 @@ def said_twice(model: ServerModel, prompt: str) -> Text:
 
     The second half counts as generated.
     """
-    ids = prompt_ids(model, f"{prompt}\n{prompt}")
+    ids = list(model.vocabulary.encode(f"{prompt}\n{prompt}"))
     half = len(model.vocabulary.encode(f"{prompt}\n"))
     return Text(tuple(ids), max(1, min(half, len(ids) - 1)))
 
@@ -65,7 +65,7 @@ def listed_row(model: ServerModel, text: Text) -> tuple[Listed, np.ndarray]:
 
     All tokens are listed if the server can. Otherwise the others share the rest evenly.
     """
-    most = getattr(model.description, "most", None) or model.vocab_size
+    most = model.description.most or model.vocab_size
     listed = model.dialect.next_scores(text.token_ids, min(most, model.vocab_size))
     logprobs = listed.logprobs.astype(np.float32)
     rest = max(0.0, 1.0 - float(np.exp(listed.logprobs).sum()))

@@ -60,8 +60,8 @@ class SharedModels:
         Args:
             source, revision: the origin of the model; different paths to a folder are equivalent.
             load: loads the model; other callers who want the same model wait.
-            is_valid: returns False for a model that must be loaded again.
             waiting: called repeatedly during another caller's load; its exceptions end the wait.
+            is_valid: returns False for a model that must be loaded again.
 
         Raises:
             DecodingError: `load` raised it, in this or another thread.

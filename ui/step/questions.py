@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.decoding import checked_alpha
-from engine.errors import CancelledError, DecodingError, SettingError
+from engine.errors import CancelledError, DecodingError, ServerError, SettingError
 from engine.runner import this_job
 from engine.sampling import STAGES, SamplingSettings
 from engine.text import LONGEST_RUN, checked_max_new_tokens, checked_stop_strings
@@ -31,6 +31,7 @@ from ui.words.language import say
 from ui.words.token_labels import labels_of
 
 ADMIT_SECONDS = 2.0
+MOST_SCORED = 128  # tokens that vLLM scores in one request
 
 
 def answer(
@@ -74,11 +75,17 @@ def _tokenize(session: Session, event: Event, _: object) -> dict[str, Any]:
 
 
 def _listed(session: Session, tokens: list[Found]) -> list[dict[str, Any]]:
-    """Return found tokens with their standing; of unlisted ones, the probability if it is known."""
+    """Return found tokens with rank and logit; of unlisted ones, the probability if it is known."""
     labels, scores = labels_of(session.model.vocabulary), session.listed
     most = session.model.vocab_size if scores is None else scores.ids.size
-    unlisted = [found.token_id for found in tokens if (found.raw_rank or 0) > most]
-    known = session.decoder.unlisted_logprobs(session.index, unlisted) if unlisted else {}
+    unlisted = dict.fromkeys(found.token_id for found in tokens if (found.raw_rank or 0) > most)
+    known: dict[int, float] = {}
+    if unlisted:
+        try:
+            asked = list(unlisted)[:MOST_SCORED]
+            known = session.decoder.unlisted_logprobs(session.index, asked)
+        except ServerError as error:  # the search needs no server
+            session.error = in_words(error)
 
     def placed(found: Found) -> dict[str, Any]:
         if found.token_id in unlisted:

@@ -88,6 +88,15 @@ def test_recorded_server_scores_unlisted_tokens(network, local):
     assert Decoder(local, [10, 20, 30]).unlisted_logprobs(0, wanted) == {}
 
 
+def test_recorded_server_draws_by_its_own_samplers(network, local):
+    network(replay("raw"))
+    remote = connect(ADDRESS, listed=21, tokenizer=local.tokenizer)
+    drawn = remote.dialect.draw([10, 20, 30], {"top_k": 1}, length=3)
+    greedy = Decoder(local, [10, 20, 30], SamplingSettings(temperature=0))
+    assert drawn.token_ids == tuple(step.token_id for step in greedy.run(3))
+    assert (drawn.settings, drawn.ids) == (None, None)
+
+
 def test_recorded_server_reuses_a_prefix(network, local):
     network(replay("raw"))
     sequence = connect(ADDRESS, listed=21, tokenizer=local.tokenizer).open()

@@ -92,7 +92,7 @@ def test_cancelled_check_continues(remote, monkeypatch):
 def test_unusable_plan_is_refused(remote):
     with pytest.raises(SettingError, match="draws"):
         ServerCheck(remote, Plan("Hi", draws=0))
-    with pytest.raises(SettingError, match="at most 512 tokens"):
+    with pytest.raises(SettingError, match="at most 256 tokens"):
         ServerCheck(remote, Plan("one two " * 600))
 
 

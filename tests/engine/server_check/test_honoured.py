@@ -51,7 +51,7 @@ def test_dropped_and_refused_settings_are_found(changed, text):
     assert (by_name["min_p"], by_name["xtc"], by_name["min_k"]) == (DROPPED, REFUSED, REFUSED)
     assert by_name["top_k"] == HONOURED
     assert found.outcome == DIFFERS
-    assert any("It drops without an error: min_p 0.11" in each for each in found.sentences)
+    assert any("It ignores without an error: min_p 0.11" in each for each in found.sentences)
 
 
 def test_draws_find_settings_that_are_not_read_back(changed, text, monkeypatch):
