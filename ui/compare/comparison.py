@@ -15,7 +15,13 @@ from msgspec import Meta, Struct
 
 from engine.decoder import Decoder
 from engine.decoding import encode_prompt
-from engine.errors import DecodingError, PromptError, SettingError, TokenizerError
+from engine.errors import (
+    DecodingError,
+    ModelError,
+    PromptError,
+    SettingError,
+    TokenizerError,
+)
 from engine.model import LanguageModel
 from engine.sampling import PRESETS, SamplingSettings
 from engine.values import Whole
@@ -217,17 +223,14 @@ class Comparison(InputsState[CompareInputs]):
         model instead.
 
         Raises:
-            DecodingError: the model has other tokens, or cannot begin with prompt and settings.
+            DecodingError: it is the page's model, has other tokens, or cannot begin with prompt and
+                settings.
         """
-        if not model.vocabulary.has_tokens_of(self.model.vocabulary):
-            raise TokenizerError(
-                say(
-                    "{model} has other tokens than {first}, so their steps cannot be compared; "
-                    "choose a model with the same tokenizer.",
-                    model=model_title(model),
-                    first=model_title(self.model),
-                )
+        if model is self.model:
+            raise ModelError(
+                say("{model} is the page's model; choose another one.", model=model_title(model))
             )
+        _check_tokens(model, self.model)
         columns, number = list(self.columns), self._next_number
         if self.second_model is not None:
             columns = [replace(each, own_model=each.own_model and model) for each in columns]
@@ -290,14 +293,19 @@ class Comparison(InputsState[CompareInputs]):
     ) -> None:
         """Set a model and prompt for all columns and settings, including the seed, for one.
 
+        If it is the second model, only this column uses it.
+
         Everything changes at once, or nothing if it is refused: the old prompt might not fit the
         new model.
         """
+        own = None
+        if model is self.second_model:
+            own, model = model, self.model
         others = [column for column in self.columns if column.number != number]
         fitting, lost = self._fitted(others, model)
         by_number = {column.number: column for column in fitting}
         columns = [
-            by_number.get(column.number) or replace(column, own_model=None)
+            by_number.get(column.number) or replace(column, own_model=own)
             for column in self._with(number, settings)
         ]
         seed = settings.seed if self.inputs.same_u else self.inputs.seed
@@ -440,7 +448,9 @@ class Comparison(InputsState[CompareInputs]):
     @property
     def version(self) -> object:
         """A value that changes whenever the record would change."""
-        columns = tuple((column.number, column.settings) for column in self.columns)
+        columns = tuple(
+            (column.number, column.settings, id(column.own_model)) for column in self.columns
+        )
         sampling = self.sampling and (id(self.sampling), self.sampling.is_done)
         return super().version, self.player.version, columns, sampling
 
@@ -474,17 +484,26 @@ class Comparison(InputsState[CompareInputs]):
         ]
         if len({column.number for column in columns}) < len(columns):
             raise BrokenRecord("It has a column twice.")
+        loaded: dict[tuple[str, str | None], LanguageModel | None] = {}
         for column, each in zip(columns, kept.columns, strict=True):
-            try:
-                column.own_model = each.model and load(*choice_of(each.model))
-            except DecodingError as error:
-                lost.append(told(error))
+            if each.model is None:
+                continue
+            choice = choice_of(each.model)
+            if choice not in loaded:
+                loaded[choice] = None
+                try:
+                    own = load(*choice)
+                    _check_tokens(own, model)
+                    loaded[choice] = None if own is model else own
+                except DecodingError as error:
+                    lost.append(told(error))
+            column.own_model = loaded[choice]
         made = cls(model, cls.inputs_class.restored(data), kept.speed, columns)
         for column, each in zip(made.columns, kept.columns, strict=True):
             column.recorded, column.wanted = each.tokens, len(each.tokens)
         if kept.samples is not None:
             made.sampling = KeptSamples(kept.samples, model)
-        made.error = " ".join(dict.fromkeys(lost))
+        made.error = " ".join(lost)
         return made
 
     def copy(self) -> Self:
@@ -497,6 +516,19 @@ class Comparison(InputsState[CompareInputs]):
         """Free the memory of caches, and end all work."""
         super().release()
         self.player.release()
+
+
+def _check_tokens(second: LanguageModel, first: LanguageModel) -> None:
+    """Raise `TokenizerError` if two models have different tokens."""
+    if not second.vocabulary.has_tokens_of(first.vocabulary):
+        raise TokenizerError(
+            say(
+                "{model} has other tokens than {first}, so their steps cannot be compared; choose "
+                "a model with the same tokenizer.",
+                model=model_title(second),
+                first=model_title(first),
+            )
+        )
 
 
 def _of_preset(name: str, number: int) -> Column:

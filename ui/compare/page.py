@@ -69,14 +69,12 @@ PARTING = marked(
     "Up to this token all texts are the same, so all columns start from the same logits. {differs}"
 )
 PARTING_MODELS = marked(
-    "Up to this token all texts are the same. The log-probabilities of the two models differ by at "
-    "most {nats} nats there."
+    "Up to this token all texts are the same. There the log-probabilities of the two models differ "
+    "by at most {nats} nats over the {count} tokens that both list."
 )
 ONLY_SETTINGS = marked("The random number is the same; what differs is the settings.")
 BOTH = marked("Both the settings and the random number differ.")
-SECOND = marked(
-    "It writes the columns with a second model, or a new one. Both models need the same tokens."
-)
+SECOND = marked("It writes one or more columns. Both models need the same tokens.")
 USUAL = (*FIRST, "repetition_penalty")
 OTHERS = tuple(name for name in STAGES if is_one_number(name) and name not in USUAL)
 STYLE = Path(__file__).with_suffix(".css")
@@ -182,7 +180,7 @@ def _common(comparison: Comparison) -> None:
 
 def _what_differs(comparison: Comparison) -> str:
     """Return a sentence on the causes of different texts."""
-    has_two_models = comparison.second_model is not None
+    has_two_models = len({column.own_model for column in comparison.columns}) > 1
     if not comparison.inputs.same_u:
         return OWN_U if comparison.settings_differ or has_two_models else ONLY_U
     if comparison.settings_differ:
@@ -278,6 +276,7 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
     if st.button(
         say("Open on the step page"),
         key=f"{key}_open",
+        disabled=comparison.inputs.chat and column.own_model is not None,  # its template may differ
         help=say("Begins a new text there, with this prompt, these settings and this seed."),
     ):
         open_in_step_page(
@@ -370,11 +369,11 @@ def _parting(comparison: Comparison) -> None:
         if comparison.settings_differ
         else ONLY_U
     )
-    nats = data.pop("nats")
+    nats, shared = data.pop("nats"), data.pop("shared")
     if nats is None:
         said = say(PARTING, differs=say(differs))
     else:
-        said = say(PARTING_MODELS, nats=number(nats, 4))
+        said = say(PARTING_MODELS, nats=number(nats, 4), count=f"{shared:,}")
     st.caption(f"{where} {said}")
     mount_app("distributions", marked("First token that differs"), data)
 

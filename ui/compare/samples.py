@@ -63,10 +63,11 @@ def _problem(count: float | None) -> str:
 
 
 def _results(run: SamplingRun) -> None:
-    titles = {
-        number: f"{place}. {title_of(settings)}"
-        for place, (number, _, settings) in enumerate(run.columns, start=1)
-    }
+    titles, has_several = {}, len(set(run.model_names)) > 1
+    named = zip(run.columns, run.model_names, strict=True)
+    for place, ((number, _, settings), model) in enumerate(named, start=1):
+        title = f"{place}. {title_of(settings)}"
+        titles[number] = f"{title} · {model}" if has_several else title
     st.html(summary_table(titles, run.summaries()))
     if not run.samples():
         return

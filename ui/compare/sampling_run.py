@@ -93,7 +93,7 @@ class SamplingRun(Job):
         self.model_names = tuple(models[number].name for number, _, _ in columns)
         rows: dict[LanguageModel, list[Row]] = {}
         places: list[tuple[LanguageModel, int, int]] = []
-        # Seed by seed, so that every column soon has its first text.
+        # Seed by seed, so that every column of a model soon has its first text.
         for seed in range(first_seed, first_seed + per_column):
             for number, _, settings in columns:
                 together = rows.setdefault(models[number], [])
@@ -198,19 +198,19 @@ class SamplingRun(Job):
 
     def frame(self) -> pd.DataFrame:
         """Return one row per finished text, with everything needed to reproduce it."""
-        titles = {number: title for number, title, _ in self.columns}
-        models = dict(zip(titles, self.model_names, strict=True))
+        named = zip(self.columns, self.model_names, strict=True)
+        about = {number: (title, model) for (number, title, _), model in named}
         return pd.DataFrame(
             [
                 {
                     "column": sample.column,
-                    "name": titles[sample.column],
+                    "name": about[sample.column][0],
                     "seed": sample.text.settings.seed,
                     "text": sample.text.text,
                     "stop_reason": sample.text.stop_reason,
                     **dataclasses.asdict(sample.metrics),
                     "settings": json.dumps(sample.text.settings.to_dict()),
-                    "model": models[sample.column],
+                    "model": about[sample.column][1],
                     "prompt": self.prompt_text,
                     "chat_template": self.chat,
                 }

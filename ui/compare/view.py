@@ -45,8 +45,9 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
     """Return the data for the app `distributions`; None while the texts are the same.
 
     All texts are the same up to the first difference, so columns of the same model start from the
-    same logits there. `place` is its index; `nats` is the largest difference between log-
-    probabilities of a token in the models' rows, None for a single model.
+    same logits there. `place` is its index; `nats` and `shared` are the largest difference of a
+    log-probability between the models' rows, and the number of tokens that both list; None for a
+    single model.
     """
     columns = list(comparison.columns)
     place = parting_place(columns)
@@ -93,18 +94,19 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
         "text_ids": list(first.token_ids[:place]),
     }
     message = base64.b64encode(packed(header, data)).decode()
-    return {"place": place, "nats": _nats_between(columns, place), "message": message}
+    nats, shared = _nats_between(columns, place)
+    return {"place": place, "nats": nats, "shared": shared, "message": message}
 
 
-def _nats_between(columns: list[Column], place: int) -> float | None:
-    """Return the largest difference of a token's log-probability between the models of columns.
+def _nats_between(columns: list[Column], place: int) -> tuple[float | None, int | None]:
+    """Return the largest difference of a log-probability between models, and the tokens compared.
 
-    Only tokens that both models list are compared. None if all columns have the same model.
+    Those are the tokens that both models list. None if all columns have the same model.
     """
     here = columns[0]
     there = next((each for each in columns if each.own_model is not here.own_model), None)
     if there is None:
-        return None
+        return None, None
     rows = []
     for text in (here.text, there.text):
         scores = text.listed(place)
@@ -114,7 +116,8 @@ def _nats_between(columns: list[Column], place: int) -> float | None:
     shared = np.intersect1d(rows[0][0], rows[1][0])
     one, two = (row[shared] for _, row in rows)
     is_known = (one > -np.inf) & (two > -np.inf)
-    return float(np.abs(one[is_known] - two[is_known]).max(initial=0.0))
+    nats = np.abs(one[is_known] - two[is_known]).max(initial=0.0)
+    return float(nats), int(is_known.sum())
 
 
 def _row(

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from engine.decoder import Decoder
-from engine.errors import ServerError, TokenizerError
+from engine.errors import ModelError, ServerError, TokenizerError
 from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
 from tests.bundled import bundled
 from tests.engine.backend.top_n import TopN
 from tests.ui import hostile
@@ -65,6 +66,7 @@ def test_distributions_are_those_of_each_columns_model(with_second, model, secon
         row = alone.logits(place).astype(np.float64)
         rows.append(row - np.log(np.exp(row - row.max()).sum()) - row.max())
     assert data["nats"] == pytest.approx(np.abs(rows[0] - rows[1]).max())
+    assert data["shared"] == model.vocab_size
 
 
 def test_only_tokens_that_both_models_list_are_compared(comparison, model):
@@ -75,7 +77,7 @@ def test_only_tokens_that_both_models_list_are_compared(comparison, model):
     data = parting_data(comparison)
     header, _ = unpacked(base64.b64decode(data["message"]))
     assert header["rows"][1]["known"] == 5
-    assert data["nats"] < 1e-5  # the same weights
+    assert data["nats"] < 1e-5 and data["shared"] == 5  # the same weights
 
 
 def test_column_changes_its_model(with_second, model, second):
@@ -93,6 +95,8 @@ def test_model_with_other_tokens_is_refused(comparison):
     columns = list(comparison.columns)
     with pytest.raises(TokenizerError, match="other tokens than plain"):
         comparison.load_second(bundled())
+    with pytest.raises(ModelError, match="plain is the page's model"):
+        comparison.load_second(comparison.model)
     assert comparison.columns == columns
 
 
@@ -100,21 +104,37 @@ def test_new_page_model_with_other_tokens_ends_the_second(with_second, second):
     with_second.load(bundled())
     assert with_second.second_model is None
     assert "second has other tokens; all columns use the new one" in with_second.error
+
+
+def test_second_model_that_becomes_the_pages_is_no_second_one(with_second, second):
     with_second.load(second)
-    with_second.load_second(second)
-    with_second.load(second)
-    assert with_second.second_model is None  # the page's model is no second one
+    assert (with_second.model, with_second.second_model) == (second, None)
+
+
+def test_text_of_the_second_model_is_taken_over_by_one_column(with_second, model, second):
+    settings, number = SamplingSettings(top_k=5, seed=11), with_second.columns[1].number
+    with_second.take_over(second, PROMPT, False, settings, number)
+    assert with_second.model is model
+    assert [column.own_model for column in with_second.columns] == [None, second] + [None] * 2 + [
+        second
+    ]
 
 
 def test_record_names_the_second_model(with_second, model, second):
     texts = [ids(column) for column in with_second.columns]
-    models = {"memory": model, "other": second}
+    other = bundled()
+    models = {"memory": model, "other": second, "changed": other}
     record = with_second.record()
     record["columns"][-1]["model"]["source"] = "other"
     again = Comparison.restored(record, lambda source, _: models[source])
     settle(again)
     assert [ids(column) for column in again.columns] == texts
     assert again.said == "The texts were generated again. All tokens are the same."
+
+    record["columns"][-1]["model"]["source"] = "changed"
+    changed = Comparison.restored(record, lambda source, _: models[source])
+    assert "other tokens than plain" in changed.error and changed.second_model is None
+    record["columns"][-1]["model"]["source"] = "other"
 
     def lost(source, _):
         if source == "other":
