@@ -75,12 +75,22 @@ def test_check_is_started_and_judged_in_two_languages(app):
     assert left_in_english(app, "de") == []
 
 
+def test_load_is_read_on_a_press(app):
+    assert "requests running" not in html(app)
+    app.button(key="server_load").click().run()
+    assert not app.exception and "requests running" in html(app)
+    assert html(app).count("not reported") == 3
+    app.session_state["language"] = "de"
+    app.run()
+    assert "laufende Anfragen" in html(app) and left_in_english(app, "de") == []
+
+
 def test_inputs_are_kept_and_bad_ones_refused(app):
     field(app, "number_input", "server_draws").set_value(7.0).run()
     assert [one.value for one in app.error] and state_of(app).inputs.draws == 200
     field(app, "text_area", "server_prompt").set_value("word " * 2_000).run()
     app.button(key="server_check_start").click().run()
-    assert any("at most 512 tokens" in one.value for one in app.error)
+    assert any("at most 256 tokens" in one.value for one in app.error)
     assert state_of(app).work is None
     field(app, "text_area", "server_prompt").set_value("Short").run()
     record = state_of(app).record()

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.errors import CancelledError, SettingError
+from engine.errors import CancelledError, SettingError, msg
 from engine.runner.job import as_job
 from engine.server_check import OPEN, Plan, ServerCheck, chain, report_json, report_markdown
 from engine.server_check import check as all_checks
-from engine.server_check.finding import TokenText
+from engine.server_check.finding import Failed, TokenText
 
 PLAN = Plan("Hello | <b>there</b>", draws=20, others=1, length=3)
 KEYS = ["honoured", "raw", "chain", "crowd", "speculation"]
@@ -59,6 +59,15 @@ def test_failed_check_leaves_the_others(changed):
     assert "cannot be reached" in check.result["chain"].sentences[0]
     assert outcomes["raw"] != OPEN and outcomes["crowd"] != OPEN
     assert json.loads(report_json({}, PLAN, None, check.result))["checks"]["chain"]["figures"]
+
+
+def test_reports_have_no_address_even_in_errors():
+    address = "http://10.0.0.7:8080/my_api"
+    found = {"raw": Failed("Listed", msg("{server} has not answered.", address))}
+    text = report_json({"source": address}, PLAN, None, found)
+    report = report_markdown({"source": address}, PLAN, None, found)
+    for each in (text, report):
+        assert "10.0.0.7" not in each and "the server has not answered." in each
 
 
 def test_dialect_that_does_not_draw_is_said(changed, remote):
