@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
 from typing import TypeVar
+from weakref import finalize
 
 from engine.errors import CancelledError
 from engine.guarded import is_given_up
@@ -14,57 +14,59 @@ from engine.guarded import is_given_up
 LOOK_SECONDS = 0.05  # between two checks whether a waiting job was cancelled
 
 T = TypeVar("T")
+_Queue = SimpleQueue[Callable[[], None] | None]
 
 
 class Slots:
     """A number of slots; may be used from any thread.
 
-    Requests are made in threads of their own, so a job can be cancelled while a server does not
-    answer. They are daemons, so the process can end meanwhile.
+    Each slot is a thread, so a job can be cancelled while a server does not answer. The threads are
+    daemons, so the process can end meanwhile.
 
     Args:
         count: most requests at once.
     """
 
     def __init__(self, count: int) -> None:
-        self.count = count
+        self._count = count
+        self._queue: _Queue = SimpleQueue()
+        self._threads = 0
         self._lock = threading.Lock()
-        self._free = count
-        self._line: deque[threading.Lock] = deque()
+        finalize(self, self._queue.put, None).atexit = False
 
     def run(self, calls: Sequence[Callable[[], T]]) -> list[T]:
         """Return the results of calls, each made once a slot is free.
 
-        A call that fails ends the others that have not begun, and its error is raised.
+        Between two of its calls, others get their turn. A call that fails ends those that have not
+        begun, and its error is raised.
 
         Raises:
             CancelledError: the job of this thread was cancelled; calls under way are left alone.
         """
+        queue, at_once = self._queue, min(self._count, len(calls))
         found: dict[int, T] = {}
         failures: list[BaseException] = []
-        over, following = threading.Event(), iter(list(enumerate(calls)))
+        following, ended = iter(list(enumerate(calls))), threading.Semaphore(0)
+        over = threading.Event()
 
-        def work() -> None:
-            for place, call in following:
-                with self._slot():
-                    if over.is_set():
-                        return
-                    try:
-                        found[place] = call()
-                    except BaseException as error:  # raised again by `run`
-                        failures.append(error)
-                        over.set()
+        def turn() -> None:
+            place, call = next(following, (None, None))
+            if call is None or over.is_set():
+                ended.release()
+                return
+            try:
+                found[place] = call()
+            except BaseException as error:  # raised again by `run`
+                failures.append(error)
+                over.set()
+            queue.put(turn)
 
-        threads = [
-            threading.Thread(target=work, name="request", daemon=True)
-            for _ in range(min(self.count, len(calls)))
-        ]
-        for thread in threads:
-            thread.start()
+        self._start(at_once)
+        for _ in range(at_once):
+            queue.put(turn)
         try:
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(LOOK_SECONDS)
+            for _ in range(at_once):
+                while not ended.acquire(timeout=LOOK_SECONDS):
                     if is_given_up():
                         raise CancelledError(
                             "This was cancelled before it was done; the text so far is unchanged."
@@ -75,23 +77,19 @@ class Slots:
             raise failures[0]
         return [found[place] for place in range(len(calls))]
 
-    @contextmanager
-    def _slot(self) -> Iterator[None]:
-        gate = None
+    def _start(self, wanted: int) -> None:
+        """Start threads, up to one for each slot."""
         with self._lock:
-            if self._free:
-                self._free -= 1
-            else:
-                gate = threading.Lock()
-                gate.acquire()
-                self._line.append(gate)
-        if gate is not None:
-            gate.acquire()  # released by the request that hands its slot over
-        try:
-            yield
-        finally:
-            with self._lock:
-                if self._line:
-                    self._line.popleft().release()
-                else:
-                    self._free += 1
+            for _ in range(min(wanted, self._count - self._threads)):
+                self._threads += 1
+                threading.Thread(
+                    target=_work, args=(self._queue,), name="slot", daemon=True
+                ).start()
+
+
+def _work(queue: _Queue) -> None:
+    """Take turns until the slots are gone; holds no reference to them."""
+    while (turn := queue.get()) is not None:
+        turn()
+        del turn
+    queue.put(None)

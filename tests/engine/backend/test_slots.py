@@ -1,5 +1,6 @@
 """The slots of a server, with calls that a test holds up."""
 
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -31,17 +32,18 @@ def test_results_keep_their_order_and_slots_their_number():
 
 
 def test_slots_are_given_in_the_order_of_asking():
-    slots, go, order = Slots(1), threading.Event(), []
+    slots, go, begun, order = Slots(1), threading.Event(), [], []
 
     def row(number):
+        begun.append(number)
         go.wait(30)
         order.append(number)
 
     with ThreadPoolExecutor(2) as threads:
         batch = threads.submit(slots.run, [partial(row, number) for number in range(5)])
-        until(lambda: not slots._free)
+        until(lambda: begun)
         step = threads.submit(slots.run, [lambda: order.append("step")])
-        until(lambda: slots._line)
+        until(lambda: not slots._queue.empty())
         go.set()
         batch.result(30)
         step.result(30)
@@ -75,3 +77,12 @@ def test_a_cancelled_job_does_not_wait_for_an_answer():
     assert not answer.is_set()
     answer.set()
     assert slots.run([lambda: "next"]) == ["next"]
+
+
+def test_threads_end_with_the_slots():
+    slots = Slots(2)
+    slots.run([threading.get_ident] * 2)
+    names = [thread for thread in threading.enumerate() if thread.name == "slot"]
+    del slots
+    gc.collect()
+    until(lambda: not any(thread.is_alive() for thread in names))
