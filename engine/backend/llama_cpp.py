@@ -208,9 +208,10 @@ class LlamaCpp:
         is_whole = count >= self._vocab_size
         kind = _Completion[_Spelled if is_whole else _Scored]
         answer = self._client.post("/completion", asked, kind, **headers)
-        self._answering = answer.value.model if self._answering is None else self._answering
-        if answer.value.model != self._answering:
-            raise model_changed(self._client.address, answer.value.model)
+        answering = base_name(answer.value.model)  # workers behind a router may have it elsewhere
+        self._answering = answering if self._answering is None else self._answering
+        if answering != self._answering:
+            raise model_changed(self._client.address, answering)
         places = answer.value.completion_probabilities
         if not places:
             raise no_probabilities(self._client.address)
