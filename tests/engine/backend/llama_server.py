@@ -21,6 +21,9 @@ given = xllamacpp.CommonParams()
 given.model.path = sys.argv[1]
 given.n_ctx, given.n_parallel, given.n_batch = int(sys.argv[3]), int(sys.argv[5]), 512
 given.cpuparams.n_threads = given.cpuparams_batch.n_threads = 1
+# By default llama.cpp rounds keys, values and queries to float16.
+given.cache_type_k = given.cache_type_v = xllamacpp.ggml_type.GGML_TYPE_F32
+given.flash_attn_type = xllamacpp.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
 given.hostnames, given.port = ["127.0.0.1"], int(sys.argv[2])
 given.endpoint_metrics, given.warmup = True, True
 if sys.argv[4]:

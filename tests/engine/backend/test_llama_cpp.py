@@ -17,8 +17,8 @@ from tests.engine.backend.running import TARGET
 
 PROMPTS = ["Once upon a time", "The capital of France is", "2 + 3 =", "Ünïcödé 🙂:"]
 SAMPLED = SamplingSettings(temperature=0.9, top_k=100, top_p=0.95, seed=4)
-# The server's cache is in float16 (largest difference measured: 0.013 nats).
-NATS = 2e-2
+# Both compute in float32, in a different order (largest difference measured: 0.00015 nats).
+NATS = 1e-3
 
 
 def test_model_says_what_it_is(remote, local, server):

@@ -80,9 +80,10 @@ def test_a_cancelled_job_does_not_wait_for_an_answer():
 
 
 def test_threads_end_with_the_slots():
-    slots = Slots(2)
+    before, slots = set(threading.enumerate()), Slots(2)
     slots.run([threading.get_ident] * 2)
-    names = [thread for thread in threading.enumerate() if thread.name == "slot"]
+    added = set(threading.enumerate()) - before
+    assert len(added) == 2
     del slots
     gc.collect()
-    until(lambda: not any(thread.is_alive() for thread in names))
+    until(lambda: not any(thread.is_alive() for thread in added))
