@@ -21,7 +21,7 @@ class Slots:
     """A number of slots; may be used from any thread.
 
     Each slot is a thread, so a job can be cancelled while a server does not answer. The threads are
-    daemons, so the process can end meanwhile.
+    daemons, so the process can end at any time.
 
     Args:
         count: most requests at once.
