@@ -38,7 +38,7 @@ from benchmarks.report import Report, at_least
 from engine.backend import connect
 from engine.backend.client import Answer, Client
 from engine.backend.llama_cpp import LlamaCpp
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.decoding import Decoder
 from engine.measure import PACKAGES
 from tests.engine.backend.llama_server import LlamaServer, write_gguf
@@ -59,11 +59,11 @@ class Recorder(Client):
         super().__init__(address)
         self.bodies: dict[str, list[bytes]] = defaultdict(list)
 
-    def post(self, path: str, body: Mapping[str, Any], kind: type, **headers: str) -> Answer:
+    def post(self, path: str, body: Mapping[str, Any], kind: type, *, session: str = "") -> Answer:
         """Send a POST request, and keep its body if it belongs to a session."""
-        if "X_Session_ID" in headers:
-            self.bodies[headers["X_Session_ID"]].append(msgspec.json.encode(body))
-        return super().post(path, body, kind, **headers)
+        if session:
+            self.bodies[session].append(msgspec.json.encode(body))
+        return super().post(path, body, kind, session=session)
 
 
 def measure(report: Report, address: str, options: argparse.Namespace) -> None:

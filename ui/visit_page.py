@@ -78,8 +78,7 @@ class VisitPage(Generic[State]):
 
         def make() -> State:
             model, problem = model_of(visit)
-            self._check(model)
-            state = self.begin(model)
+            state = self.begin(self._fitted(model))
             visit.note_prompts()
             text = typed_text(visit)
             prompt = visit.in_hand.newest or (text and text.prompt)
@@ -92,7 +91,7 @@ class VisitPage(Generic[State]):
 
         def restore(data: dict[str, Any]) -> State:
             try:
-                return self.restore(data, load_quietly)
+                return self.restore(data, lambda *of: self._fitted(load_quietly(*of)))
             except DecodingError as error:
                 visit.notices.append(f"{say(self.lost)} {in_words(error)}")
                 return make()
@@ -103,8 +102,12 @@ class VisitPage(Generic[State]):
             self._hold(state)
         return state
 
-    def _check(self, model: LanguageModel) -> None:
+    def _fitted(self, model: LanguageModel) -> LanguageModel:
+        """Return a model as the page needs it: a server may have to list all tokens."""
+        if "full_row" in self.needs and "row_on_demand" in model.capabilities:
+            model = model.with_whole_rows()
         require(model, msg("This page"), *self.needs)
+        return model
 
     def _hold(self, state: State) -> None:
         if not begins_alone(state.model):
@@ -142,7 +145,7 @@ class VisitPage(Generic[State]):
         return state
 
     def _load(self, model: LanguageModel) -> None:
-        self._check(model)
+        model = self._fitted(model)
         visit = this_visit()
         state = visit.present(self.name)
         if state is None:

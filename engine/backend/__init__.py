@@ -3,8 +3,11 @@
 base           `Backend`, `Sequence`, `Reading`: what decoders need of a model
 capabilities   what a model can do, and checks of that
 connection     `connect`: from an address to a model
-server         `ServerModel`: a model on a server, whatever its API
+server_model   `ServerModel`: a model on a server, whatever its API
+server_sequence, server_vocabulary   its texts and its tokens
+dialect        what the API of a server must provide
 own_sampling   what a server draws itself; optional in a dialect
+requests       requests for scores to a server
 slots          the requests that a server gets at once
 metrics        the load of a server, and counters of its speculation; optional, too
 llama_cpp      the API of llama.cpp's server
@@ -19,9 +22,10 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "base": "Backend Reading Sequence",
+        "client": "SESSION_HEADER",
         "connection": "LISTED connect",
         "metrics": "ServerLoad",
-        "server": "ServerModel",
+        "server_model": "ServerModel",
         "capabilities": "CAPABILITIES fitted limits require",
     },
 )

@@ -65,6 +65,10 @@ class Sequence(Protocol):
         """Formula for the cache's size; None if there is none."""
 
     @property
+    def has_cache(self) -> bool:
+        """False if its cache was released; the next reading rebuilds it."""
+
+    @property
     def can_select(self) -> bool:
         """True if it can be copied into rows of a batch (`engine.runner.runner.Runner.select`)."""
 
@@ -115,6 +119,7 @@ class Backend(Protocol):
         device: the device on which its rows are processed; for a server, this computer's own.
         capabilities: some of `CAPABILITIES`.
         listed: most tokens that it scores in one step; None for all.
+        cache_formula: formula for the size of a text's cache; None if there is none.
         notices: sentences about it that a person should see.
         facts: everything except prompt and settings that affects a text, as plain values.
     """
@@ -131,9 +136,13 @@ class Backend(Protocol):
     device: Any
     capabilities: frozenset[str]
     listed: int | None
+    cache_formula: CacheFormula | None
     notices: tuple[str, ...]
     facts: dict[str, object]
     places: Places
 
     def open(self) -> Sequence:
         """Return a new, empty sequence."""
+
+    def with_whole_rows(self) -> Self:
+        """Return it with the scores of all tokens in every step (capability ``row_on_demand``)."""

@@ -34,6 +34,13 @@ def limits(model: Backend) -> tuple[str, ...]:
                 (model.name, model.listed, model.vocab_size, model.listed),
             )
         )
+    elif "weights" not in model.capabilities:
+        sentences.append(
+            msg(
+                "{name} gives the scores of all {vocab_size:,} tokens at every step.",
+                (model.name, model.vocab_size),
+            )
+        )
     if "logits" not in model.capabilities:
         sentences.append(
             msg(

@@ -16,15 +16,17 @@ from engine.errors import Message, RejectedError, ServerError, SettingError, msg
 
 # A row of 200,000 tokens takes about 20 MB as JSON.
 MOST_BYTES = 64_000_000
+SESSION_HEADER = "X-Session-ID"  # as vllm-router has it
 CONNECT_S, ANSWER_S = 5.0, 60.0
-# A router answers 500 while the engine behind it is replaced.
+# A router answers 500 while the engine behind it is replaced, and a full server answers 429.
 RETRY_S, PAUSE_S = 5.0, 0.2
-_RETRIED = frozenset({500, 502, 503, 504})
+_RETRIED = frozenset({429, 500, 502, 503, 504})
 # The server would answer a different request.
 _REJECTED = frozenset({400, 404, 405, 413, 422, 501})
 _LONGEST_REASON = 200
 _LONGEST_ERROR = 10_000
 _KEY = re.compile(r"[\x21-\x7e]+")
+_HEADER = re.compile(r"[A-Za-z0-9-]+")
 
 T = TypeVar("T")
 
@@ -51,10 +53,13 @@ class Client:
     Args:
         address: such as ``http://127.0.0.1:8080``, with a path if the API has one.
         key: sent as a bearer token, and never part of a message or record.
+        session_header: name of the header with a text's session, by which a router keeps it on one
+            server.
         transport: replaces the network, for tests.
 
     Raises:
-        SettingError: `address` is not an HTTP address, or `key` cannot be sent.
+        SettingError: `address` is not an HTTP address, or `key` or `session_header` cannot be
+            sent.
     """
 
     def __init__(
@@ -62,10 +67,12 @@ class Client:
         address: str,
         *,
         key: str | None = None,
+        session_header: str = SESSION_HEADER,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         self.address = checked_address(address)
         self._key = _checked_key(key)
+        self._session_header = _checked_header(session_header)
         self._http = httpx2.Client(
             headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
             timeout=httpx2.Timeout(ANSWER_S, connect=CONNECT_S),
@@ -77,20 +84,22 @@ class Client:
         """Send a GET request; return the answer decoded as `kind`, or unchanged for `bytes`."""
         return self._ask("GET", path, kind, None, {})
 
-    def post(self, path: str, body: Mapping[str, Any], kind: type[T], **headers: str) -> Answer[T]:
+    def post(
+        self, path: str, body: Mapping[str, Any], kind: type[T], *, session: str = ""
+    ) -> Answer[T]:
         """Send a POST request with a JSON body; return the answer decoded as `kind`.
 
         Args:
             path: path below the server's address.
             body: values for the body.
             kind: type of the answer, as msgspec decodes it.
-            headers: further headers, with underscores for hyphens.
+            session: the text that it belongs to; empty for none.
 
         Raises:
             ServerError: no answer within the limits, or an answer that is not a `kind`.
         """
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self._ask("POST", path, kind, body, named)
+        headers = {self._session_header: session} if session else {}
+        return self._ask("POST", path, kind, body, headers)
 
     def close(self) -> None:
         """Close the connections."""
@@ -265,6 +274,14 @@ def _checked_key(key: str | None) -> str | None:
         problem = msg("may contain only ASCII letters, digits and signs")
         raise SettingError("key", "…", problem, msg("copy it again"))
     return stripped or None
+
+
+def _checked_header(name: str) -> str:
+    if not isinstance(name, str) or not _HEADER.fullmatch(name):
+        problem = msg("must be the name of a header")
+        remedy = msg("use letters, digits and hyphens, as in X-Session-ID")
+        raise SettingError("session_header", name, problem, remedy)
+    return name
 
 
 def _error_in(content: bytes) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.backend.client import Client
+from engine.backend.client import SESSION_HEADER, Client
 from engine.backend.llama_cpp import LlamaCpp
 from engine.backend.openai import Models, OpenAI, Served
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.backend.vllm import Vllm
 from engine.checks import at_least_one
 from engine.errors import ServerError, SettingError, TokenizerError, msg
@@ -33,6 +33,7 @@ def connect(
     model: str | None = None,
     listed: int = LISTED,
     tokenizer: PreTrainedTokenizerBase | str | None = None,
+    session_header: str = SESSION_HEADER,
 ) -> ServerModel:
     """Return the model of a server, for use like a local one.
 
@@ -52,6 +53,7 @@ def connect(
         listed: most tokens to list per step; of all others, only the total probability is known.
         tokenizer: the model's tokenizer, or the folder of a copy. A llama.cpp server encodes texts
             without one.
+        session_header: name of the header by which a router keeps a text on one server.
 
     Raises:
         SettingError: a value that cannot be used.
@@ -65,7 +67,10 @@ def connect(
     listed = at_least_one("listed", listed)
     if isinstance(tokenizer, str):
         tokenizer = read_tokenizer(Path(tokenizer).expanduser())
-    client = Client(address.removesuffix("/").removesuffix("/v1"), key=key)
+    client = Client(
+        address.removesuffix("/").removesuffix("/v1"), key=key, session_header=session_header
+    )
+    source = client.address if model is None else f"{client.address}#{model}"
     try:
         served = _served(client, model)
         found = _OWNERS.get(served.owned_by)
@@ -77,7 +82,7 @@ def connect(
                 (client.address, found, kind),
             )
         if kind == LlamaCpp.kind:
-            return ServerModel(LlamaCpp(client), listed, tokenizer, source=client.address)
+            return ServerModel(LlamaCpp(client), listed, tokenizer, source=source)
         if tokenizer is None:
             raise TokenizerError(
                 "{server} does not give the bytes of its tokens; give the folder of the model's "
@@ -85,7 +90,7 @@ def connect(
                 client.address,
             )
         dialect = KINDS[kind](client, served, tokenizer, listed)
-        return ServerModel(dialect, listed, tokenizer, source=client.address)
+        return ServerModel(dialect, listed, tokenizer, source=source)
     except BaseException:
         client.close()
         raise

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from engine.backend.client import Client
+from engine.backend.dialect import Description, Listed, base_name, model_changed, no_probabilities
 from engine.backend.metrics import read_metrics
 from engine.backend.own_sampling import OwnDraw
-from engine.backend.server import Description, Listed, base_name, model_changed, no_probabilities
 from engine.errors import ServerError
 
 _Id = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
@@ -77,6 +77,7 @@ class _Draw(msgspec.Struct):
     tokens: list[_Id]
     generation_settings: dict[str, Any]
     timings: _Drafts
+    model: _Name = ""
     completion_probabilities: list[_Final] | None = None
 
 
@@ -133,7 +134,6 @@ class LlamaCpp:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._vocab_size = 0
         self._answering: str | None = None  # the model that the first answer named
         whole = self.encode(_WHOLE)
         if not whole:
@@ -148,13 +148,12 @@ class LlamaCpp:
         models = self._client.get("/v1/models", _Models).value.data
         if not models:
             raise ServerError("{server} has no model; load one.", self._client.address)
-        self._vocab_size = models[0].meta.n_vocab
         end = self.encode(props.eos_token) if props.eos_token else []
         return Description(
             name=base_name(props.model_alias) or self.kind,
             version=props.build_info,
             dtype=props.model_ftype,
-            vocab_size=self._vocab_size,
+            vocab_size=models[0].meta.n_vocab,
             context_length=props.default_generation_settings.n_ctx,
             eos_ids=tuple(end) if len(end) == 1 else (),
             slots=props.total_slots,
@@ -183,6 +182,7 @@ class LlamaCpp:
         session: str = "",
         reuses_prefix: bool = True,
         settings: dict[str, Any] | None = None,
+        spells: bool = False,
     ) -> Listed:
         """Return the likeliest next tokens of a text.
 
@@ -192,6 +192,7 @@ class LlamaCpp:
             session: sent to a router, so that the text stays on one server.
             reuses_prefix: whether the server may use what it has cached of the text.
             settings: further settings of the server's own sampling, which change no listed value.
+            spells: whether to decode the bytes of the tokens, too, which takes twice the time.
         """
         asked = {
             "prompt": [int(each) for each in token_ids],
@@ -203,15 +204,9 @@ class LlamaCpp:
             "cache_prompt": reuses_prefix,
             **(settings or {}),
         }
-        headers = {"X_Session_ID": session} if session else {}
-        # Reading the bytes would double the time that decoding a step's answer takes.
-        is_whole = count >= self._vocab_size
-        kind = _Completion[_Spelled if is_whole else _Scored]
-        answer = self._client.post("/completion", asked, kind, **headers)
-        answering = base_name(answer.value.model)  # workers behind a router may have it elsewhere
-        self._answering = answering if self._answering is None else self._answering
-        if answering != self._answering:
-            raise model_changed(self._client.address, answering)
+        kind = _Completion[_Spelled if spells else _Scored]
+        answer = self._client.post("/completion", asked, kind, session=session)
+        self._check_model(answer.value.model)
         places = answer.value.completion_probabilities
         if not places:
             raise no_probabilities(self._client.address)
@@ -220,7 +215,7 @@ class LlamaCpp:
         return Listed(
             ids=np.array([each.id for each in top], np.int64),
             logprobs=_logprobs(top),
-            tokens=[bytes(each.bytes) for each in top] if is_whole else [],
+            tokens=[bytes(each.bytes) for each in top] if spells else None,
             read=timings.prompt_n,
             reused=timings.cache_n,
             server_ms=timings.prompt_ms + timings.predicted_ms,
@@ -248,6 +243,7 @@ class LlamaCpp:
         if final:
             asked |= {"n_probs": final, "post_sampling_probs": True}
         answer = self._client.post("/completion", asked, _Draw).value
+        self._check_model(answer.model)
         told, places = answer.generation_settings, answer.completion_probabilities
         if isinstance(biases := told.get("logit_bias"), list):
             pairs = (each for each in biases if isinstance(each, dict))
@@ -261,6 +257,13 @@ class LlamaCpp:
             drafted=answer.timings.draft_n,
             accepted=answer.timings.draft_n_accepted,
         )
+
+    def _check_model(self, name: str) -> None:
+        """Raise `ModelChangedError` if an answer names another model than the first one did."""
+        answering = base_name(name)  # workers behind a router may have it elsewhere
+        self._answering = answering if self._answering is None else self._answering
+        if answering != self._answering:
+            raise model_changed(self._client.address, answering)
 
     def metrics(self) -> dict[str, float]:
         """Return the server's metrics (see `engine.backend.metrics`)."""

@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from engine.backend.client import Answer, Client
-from engine.backend.server import Description, Listed, base_name, model_changed, no_probabilities
+from engine.backend.dialect import Description, Listed, base_name, model_changed, no_probabilities
 from engine.errors import RejectedError, ServerError, TokenizerError, panics_as_errors
 from engine.model.vocabulary import Vocabulary
 
@@ -181,6 +181,7 @@ class OpenAI:
         session: str = "",
         reuses_prefix: bool = True,
         settings: dict[str, Any] | None = None,
+        spells: bool = False,
     ) -> Listed:
         """Return the likeliest next tokens of a text, about `count`; see `LlamaCpp`.
 
@@ -270,9 +271,8 @@ class OpenAI:
                 asked |= {"add_generation_prompt": False, "continue_final_message": True}
         else:
             path, asked["prompt"], asked["logprobs"] = "/v1/completions", text, count
-        headers = {"X_Session_ID": session} if session else {}
         try:
-            return self._client.post(path, asked | settings, _Completion, **headers)
+            return self._client.post(path, asked | settings, _Completion, session=session)
         except RejectedError:
             served = self._client.get("/v1/models", Models).value.data or []
             if served and all(each.id != self._served.id for each in served):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import msgspec
 import numpy as np
 
+from engine.backend.dialect import Description, Listed
 from engine.backend.metrics import read_metrics
 from engine.backend.openai import (
     SHORT,
@@ -24,7 +25,6 @@ from engine.backend.openai import (
     sample_of,
 )
 from engine.backend.own_sampling import OwnDraw
-from engine.backend.server import Description, Listed
 from engine.errors import RejectedError, ServerError, msg
 from engine.model.vocabulary import Vocabulary
 
@@ -84,6 +84,7 @@ class Vllm(OpenAI):
         session: str = "",
         reuses_prefix: bool = True,
         settings: dict[str, Any] | None = None,
+        spells: bool = False,
     ) -> Listed:
         """Return the likeliest next tokens of a text, `count` or one more; see `LlamaCpp`."""
         if not reuses_prefix:  # the cache of a text with this salt is empty

@@ -26,7 +26,7 @@ from engine.backend import Backend, Reading, Sequence, require
 from engine.cache_formula import CacheFormula
 from engine.decoding.prompt import encode_prompt
 from engine.errors import PromptError, SettingError, msg
-from engine.model.cache_size import CacheSize
+from engine.model.cache_size import CacheSize, sum_of
 from engine.model.forward import Forward
 from engine.runner.runner import open_sequence
 from engine.runner.turns import short_turn
@@ -179,15 +179,14 @@ class GuidedRunner:
         return self._prompt.positions
 
     @property
-    def negative_size(self) -> CacheSize:
-        """Size of the negative text's cache, in bytes."""
+    def negative_size(self) -> CacheSize | None:
+        """Size of the negative text's cache, in bytes; None if the model does not report it."""
         return self._negative.usage
 
     @property
-    def usage(self) -> CacheSize:
-        """Size of both caches together, in bytes."""
-        one, other = self._prompt.usage, self._negative.usage
-        return CacheSize(one.logical + other.logical, one.held + other.held)
+    def usage(self) -> CacheSize | None:
+        """Size of both caches together, in bytes; None if the model does not report it."""
+        return sum_of((self._prompt.usage, self._negative.usage))
 
     def extend(self, token_ids: np.ndarray, *, parity: bool) -> GuidedReading:
         """Read more tokens of both texts; the negative one begins with the negative prompt.
@@ -289,12 +288,13 @@ def changed_scale(guidance: Guidance | None, scale: float) -> Guidance:
 
 def cache_figures(sequence: Sequence) -> dict[str, int | None]:
     """Return the step fields about its caches; None for figures that the model does not report."""
-    usage, is_guided = sequence.usage, isinstance(sequence, GuidedRunner)
+    usage = sequence.usage
+    negative = sequence.negative_size if isinstance(sequence, GuidedRunner) else None
     return {
         "cache_positions": sequence.positions,
         "cache_bytes": usage.logical if usage else None,
         "cache_bytes_held": usage.held if usage else None,
-        "negative_cache_bytes": sequence.negative_size.logical if is_guided else None,
+        "negative_cache_bytes": negative.logical if negative else None,
     }
 
 

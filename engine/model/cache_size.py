@@ -25,6 +25,14 @@ class CacheSize:
     held: int
 
 
+def sum_of(sizes: Iterable[CacheSize | None]) -> CacheSize | None:
+    """Return the size of several caches together; None if that of any is unknown."""
+    known = list(sizes)
+    if None in known:
+        return None
+    return CacheSize(sum(one.logical for one in known), sum(one.held for one in known))
+
+
 def tensors(cache: Cache) -> Iterator[torch.Tensor]:
     """Yield every tensor with cached values, from layers of any kind."""
     for layer in cache.layers:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.model import LanguageModel
-from engine.model.cache_size import CacheSize
+from engine.model.cache_size import CacheSize, sum_of
 from engine.runner.batch_runner import LEAST_AT_ONCE, rows_at_once
 from engine.runner.runner import FEWER_TEXTS, Runner, open_sequence
 
@@ -57,10 +57,9 @@ class Branches:
         return self._runners[0].positions
 
     @property
-    def size(self) -> CacheSize:
-        """Bytes of all caches together."""
-        sizes = [runner.usage for runner in self._runners]
-        return CacheSize(sum(one.logical for one in sizes), sum(one.held for one in sizes))
+    def size(self) -> CacheSize | None:
+        """Bytes of all caches together; None if the model does not report them."""
+        return sum_of(runner.usage for runner in self._runners)
 
     @property
     def rows_at_once(self) -> int:
@@ -70,7 +69,7 @@ class Branches:
     @property
     def has_caches(self) -> bool:
         """True if no cache was released; the next reading rebuilds one that was."""
-        return all(runner.cache is not None for runner in self._runners)
+        return all(runner.has_cache for runner in self._runners)
 
     def grown(self, rows: Sequence[int], token_ids: Sequence[int]) -> tuple[Branches, np.ndarray]:
         """Return new branches, each a row plus one token; the old branches stay unchanged.

@@ -112,6 +112,11 @@ class Runner:
         return self.model.cache_formula
 
     @property
+    def has_cache(self) -> bool:
+        """False before the first reading, and while the cache is released."""
+        return self.cache is not None
+
+    @property
     def can_select(self) -> bool:
         """True if the rows of this cache can be repeated or dropped."""
         return self.cache is not None and caches.can_repeat(self.cache)

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from engine.backend.own_sampling import OwnDraw
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.errors import (
     CancelledError,
     CapabilityError,

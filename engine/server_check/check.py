@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.backend import Backend
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.checks import at_least_one
 from engine.errors import CancelledError, DecodingError, Message
 from engine.measure import Measurement

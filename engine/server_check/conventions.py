@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.errors import Message, msg
 from engine.sampling import SamplingSettings, shape
 from engine.sampling.samplers import (

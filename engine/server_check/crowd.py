@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.errors import CapabilityError, Message, msg
 from engine.runner.job import this_job
 from engine.server_check.finding import AS_EXPECTED, DIFFERS, OPEN, Sheet, TokenText
@@ -193,7 +193,7 @@ def crowded(
                 if over.is_set():
                     return
                 try:
-                    listed = model.dialect.next_scores(ids, model.listed, session=session)
+                    listed = model.dialect.next_scores(ids, model.count, session=session)
                 except Exception as error:  # raised again after the block
                     failures.append(error)
                     return

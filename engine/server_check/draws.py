@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.errors import ServerError, msg
 from engine.runner.job import this_job
 from engine.sampling import SamplingSettings, shape

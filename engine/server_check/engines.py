@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.backend import Backend
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.errors import CapabilityError, Message, msg
 from engine.server_check.finding import AS_EXPECTED, DIFFERS, Sheet, TokenText
 from engine.server_check.greedy import first_difference, greedy, largest

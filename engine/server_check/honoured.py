@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.backend.own_sampling import DrawsItself
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.errors import Message, ServerError, msg
 from engine.export import names_of
 from engine.export.llama_cpp import SAMPLERS

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.backend.server import Listed, ServerModel
+from engine.backend.dialect import Listed
+from engine.backend.server_model import ServerModel
 from engine.errors import Message, ServerError, msg
 from engine.runner.job import this_job
 from engine.sampling import SamplingSettings, shape
@@ -32,22 +33,25 @@ class Sent:
         name: the sampler with its value.
         moved: largest change of a listed log-probability, in nats.
         would_move: the same if the row had passed the sampler; None if that removes tokens.
+        noise: largest change that does not count, in nats: other requests in the same batch cause
+            some.
     """
 
     name: str
     moved: float | None
     would_move: float | None
+    noise: float = MOVED_NATS
 
     @property
     def is_raw(self) -> bool:
         """True if the row did not move, though the sampler would have moved it."""
-        return self.moved is not None and self.moved <= MOVED_NATS
+        return self.moved is not None and self.moved <= self.noise
 
     @property
     def decides(self) -> bool:
         """True if the sampler would have moved a processed row."""
         return self.moved is not None and (
-            self.would_move is None or self.would_move > 2 * MOVED_NATS
+            self.would_move is None or self.would_move > 2 * self.noise
         )
 
 
@@ -147,16 +151,19 @@ def check_raw(model: ServerModel, text: Text) -> Raw:
         [LogitBias({whole: _BIAS})],
         [PresencePenalty(2.0)],
     ]
-    return Raw(
-        float(np.exp(plain.logprobs).sum()),
-        plain.ids.size,
-        difference(plain, again),
-        tuple(_sent(model, text, row, again, chain) for chain in chains),
-    )
+    moved = difference(plain, again)
+    noise = max(MOVED_NATS, 2 * moved)
+    sent = tuple(_sent(model, text, row, again, chain, noise) for chain in chains)
+    return Raw(float(np.exp(plain.logprobs).sum()), plain.ids.size, moved, sent)
 
 
 def _sent(
-    model: ServerModel, text: Text, row: np.ndarray, plain: Listed, chain: Sequence[Stage]
+    model: ServerModel,
+    text: Text,
+    row: np.ndarray,
+    plain: Listed,
+    chain: Sequence[Stage],
+    noise: float,
 ) -> Sent:
     this_job().check()
     name = name_of(chain)
@@ -166,14 +173,14 @@ def _sent(
     except ServerError as error:
         if not is_refusal(error):
             raise
-        return Sent(name, None, None)
+        return Sent(name, None, None, noise)
     probs = shape(row, SamplingSettings(chain=list(chain)), text.context(model, 0)).probs
     best = plain.ids[np.argsort(-plain.logprobs, kind="stable")[:COMPARED]]
     moved = difference(plain, after)
     if (probs[best] <= 0).any():
-        return Sent(name, moved, None)
+        return Sent(name, moved, None, noise)
     shift = np.abs(np.log(probs[best]) - row[best].astype(np.float64)).max()
-    return Sent(name, moved, float(shift))
+    return Sent(name, moved, float(shift), noise)
 
 
 def difference(one: Listed, other: Listed) -> float:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.server_check.check import Plan
 from engine.server_check.finding import AS_EXPECTED, DIFFERS, OPEN, Cell, Finding, Sheet, TokenText
 from engine.values import plain

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.export import has_setting
 from engine.sampling import DEFAULT_ORDER
 from engine.sampling.samplers import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.backend.metrics import ReportsMetrics
-from engine.backend.server import ServerModel
+from engine.backend.server_model import ServerModel
 from engine.errors import CapabilityError, Message, msg
 from engine.sampling.samplers import Temperature
 from engine.server_check.finding import AS_EXPECTED, DIFFERS, OPEN, Sheet

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.backend.dialect import Listed
 from engine.backend.own_sampling import DrawsItself
-from engine.backend.server import Listed, ServerModel
+from engine.backend.server_model import ServerModel
 from engine.errors import CapabilityError, ServerError, SettingError, msg
 from engine.export import parameters_for
 from engine.model.forward import Scores

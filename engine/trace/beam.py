@@ -108,7 +108,7 @@ class BeamStep:
         is_prefill: whether the prompt was read, in the first step or to read the beams again.
         rows_read: number of beams in the pass; 1 in the first step.
         cache_positions: positions of each beam in the cache.
-        cache_bytes: bytes of the cached values of all beams.
+        cache_bytes: bytes of the cached values of all beams; None if unknown.
         cache_bytes_held: memory kept for these values.
         passes: forward passes; 0 if logits from before a rewind were reused.
         forward_ms: wall time of the passes, in milliseconds, even if a preview of the next tokens
@@ -127,8 +127,8 @@ class BeamStep:
     is_prefill: Cost[bool]
     rows_read: Cost[Positive]
     cache_positions: Cost[Whole]
-    cache_bytes: Cost[Whole]
-    cache_bytes_held: Cost[Whole]
+    cache_bytes: Cost[Whole | None]
+    cache_bytes_held: Cost[Whole | None]
     passes: Cost[Whole]
     forward_ms: Cost[Amount]
     choose_ms: Cost[Amount]

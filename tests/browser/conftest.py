@@ -152,6 +152,15 @@ def page(new_page: Page) -> Page:
     return new_page
 
 
+@pytest.fixture(scope="module")
+def kept_page(browser: BrowserContext) -> Iterator[Page]:
+    """One page that the tests of a file pass along; an exception in it fails its test."""
+    page = browser.new_page()
+    page.on("pageerror", lambda error: pytest.fail(str(error)))
+    yield page
+    page.close()
+
+
 @pytest.fixture
 def step_page(
     request: pytest.FixtureRequest,

@@ -30,69 +30,61 @@ def url(engine):
     server.stop()
 
 
-@pytest.fixture(scope="module")
-def page(browser):
-    page = browser.new_page()
-    page.on("pageerror", lambda error: pytest.fail(str(error)))
-    yield page
-    page.close()
-
-
-def test_text_is_kept_when_the_server_ends_during_a_step(page, url, engine):
-    page.goto(f"{url}/")
-    wait_for(page, "state.run && view")
-    take_steps(page, 3)
-    text = ids(page)
+def test_text_is_kept_when_the_server_ends_during_a_step(kept_page, url, engine):
+    kept_page.goto(f"{url}/")
+    wait_for(kept_page, "state.run && view")
+    take_steps(kept_page, 3)
+    text = ids(kept_page)
     engine.kill()
-    button(page, "Step").click()
-    expect(alert(page, LOST)).to_be_visible(timeout=LOST_MS)
-    assert ids(page) == text
+    button(kept_page, "Step").click()
+    expect(alert(kept_page, LOST)).to_be_visible(timeout=LOST_MS)
+    assert ids(kept_page) == text
     engine.start()
-    take_steps(page, 2)
-    assert (ids(page)[:3], state(page, "state.error")) == (text, "")
+    take_steps(kept_page, 2)
+    assert (ids(kept_page)[:3], state(kept_page, "state.error")) == (text, "")
 
 
-def test_playing_stops_when_the_server_ends(page, engine):
-    button(page, "Play").click()
-    wait_for(page, "state.steps.length >= 8")
+def test_playing_stops_when_the_server_ends(kept_page, engine):
+    button(kept_page, "Play").click()
+    wait_for(kept_page, "state.steps.length >= 8")
     engine.kill()
-    expect(alert(page, LOST)).to_be_visible(timeout=LOST_MS)
-    expect(button(page, "Play")).to_be_visible()
-    text = ids(page)
+    expect(alert(kept_page, LOST)).to_be_visible(timeout=LOST_MS)
+    expect(button(kept_page, "Play")).to_be_visible()
+    text = ids(kept_page)
     engine.start()
-    take_steps(page, 1)
-    assert ids(page)[:-1] == text
-    settle(page)
+    take_steps(kept_page, 1)
+    assert ids(kept_page)[:-1] == text
+    settle(kept_page)
 
 
-def test_columns_of_a_second_model_are_kept_when_its_server_ends(page, url, engine):
-    page.goto(f"{url}/compare")
-    expect(page.get_by_role("region", name="Text of column 4")).to_be_visible()
-    button(page, "Second model: none").click()
-    page.get_by_text("Bundled draft").last.click()
-    page.get_by_role("button", name="Load", exact=True).last.click()
-    fifth = page.get_by_role("region", name="Text of column 5")
+def test_columns_of_a_second_model_are_kept_when_its_server_ends(kept_page, url, engine):
+    kept_page.goto(f"{url}/compare")
+    expect(kept_page.get_by_role("region", name="Text of column 4")).to_be_visible()
+    button(kept_page, "Second model: none").click()
+    kept_page.get_by_text("Bundled draft").last.click()
+    kept_page.get_by_role("button", name="Load", exact=True).last.click()
+    fifth = kept_page.get_by_role("region", name="Text of column 5")
     expect(fifth).to_contain_text("bundled-draft; ", timeout=COMPARED_MS)
     engine.kill()
-    button(page, "Step").click()
-    first = page.get_by_role("region", name="Text of column 1")
+    button(kept_page, "Step").click()
+    first = kept_page.get_by_role("region", name="Text of column 1")
     expect(first).to_contain_text(LOST, timeout=COMPARED_MS)
     engine.start()
-    button(page, "Rewind").click()
-    button(page, "Step").click()
+    button(kept_page, "Rewind").click()
+    button(kept_page, "Step").click()
     expect(first).not_to_contain_text(LOST, timeout=COMPARED_MS)
 
 
-def test_sweep_continues_when_the_server_is_back(page, url, engine):
-    page.goto(f"{url}/tune")
-    button(page, "Run sweep").click()
-    expect(page.get_by_text("of 25 texts, about")).to_be_visible(timeout=COMPARED_MS)
+def test_sweep_continues_when_the_server_is_back(kept_page, url, engine):
+    kept_page.goto(f"{url}/tune")
+    button(kept_page, "Run sweep").click()
+    expect(kept_page.get_by_text("of 25 texts, about")).to_be_visible(timeout=COMPARED_MS)
     engine.kill()
-    expect(page.get_by_text("Ended early with")).to_be_visible(timeout=LOST_MS)
-    expect(alert(page, LOST)).to_be_visible()
+    expect(kept_page.get_by_text("Ended early with")).to_be_visible(timeout=LOST_MS)
+    expect(alert(kept_page, LOST)).to_be_visible()
     engine.start()
-    button(page, "Continue").click()
-    expect(button(page, "Cancel")).to_have_count(0, timeout=COMPARED_MS)
-    expect(button(page, "Continue")).to_have_count(0)
-    expect(alert(page, LOST)).to_have_count(0)
-    expect(page.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible()
+    button(kept_page, "Continue").click()
+    expect(button(kept_page, "Cancel")).to_have_count(0, timeout=COMPARED_MS)
+    expect(button(kept_page, "Continue")).to_have_count(0)
+    expect(alert(kept_page, LOST)).to_have_count(0)
+    expect(kept_page.get_by_role("figure", name="Heatmap of perplexity")).to_be_visible()

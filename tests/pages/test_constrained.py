@@ -7,7 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.study.validity import judge
+from tests.bundled import bundled
 from tests.charts import charts
+from tests.engine.backend.top_n import TopN
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from ui.labs.constrained.lab import ConstrainedLab
 from ui.models.models import SharedModels
@@ -179,3 +181,17 @@ def test_model_lacking_allowed_characters_is_reported(monkeypatch, folder):
     app.switch_page(PAGE).run()
     assert not app.exception
     assert "allows none of this model" in app.error[0].value and held(app).text is None
+
+
+def test_server_lists_all_tokens_here(monkeypatch):
+    monkeypatch.setattr("ui.visit_page.model_of", lambda visit: (TopN(bundled(), 50), ""))
+    app = in_tab(new_app()).run()
+    app.switch_page(PAGE).run()
+    lab = held(app)
+    for _ in range(3):
+        app.button(key="constrained_step").click().run()
+        settled(app)
+    assert lab.model.listed is None and lab.figures[0].wanted
+    alone = ConstrainedLab(bundled(), steps=3)
+    assert lab.text.token_ids == alone.text.token_ids
+    assert any("scores of all 16,384 tokens at every step" in each.value for each in app.caption)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -131,9 +132,10 @@ def title_of(settings: SamplingSettings) -> str:
 
 
 def model_title(model: LanguageModel) -> str:
-    """Return a model's name, with the kind of its server if it is on one."""
-    is_remote = isinstance(model, ServerModel)
-    return f"{model.name} ({model.dialect.kind})" if is_remote else model.name
+    """Return a model's name, with the kind and the host of its server if it is on one."""
+    if not isinstance(model, ServerModel):
+        return model.name
+    return f"{model.name} ({model.dialect.kind}, {urlsplit(model.source).netloc})"
 
 
 def summary_of(settings: SamplingSettings) -> str:

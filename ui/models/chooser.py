@@ -24,7 +24,7 @@ import torch
 from msgspec import structs
 
 from engine import grammar
-from engine.backend import ServerModel, limits
+from engine.backend import LISTED, SESSION_HEADER, ServerModel, limits
 from engine.errors import (
     DecodingError,
     Message,
@@ -77,7 +77,7 @@ class Choice:
     def parse(cls, text: str) -> Choice:
         """Parse ``owner/name@revision``; any other text becomes the source."""
         if servers.is_address(text):
-            return cls(servers.shortened(text))
+            return cls(servers.parsed(text).source)
         found = re.fullmatch(r"([\w.\-]+(?:/[\w.\-]+)?)@([\w.\-/]+)", text)
         return cls(*found.groups()) if found and not Path(text).is_dir() else cls(text)
 
@@ -137,7 +137,9 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
 
 
 def _is_valid(model: LanguageModel) -> bool:
-    return not (isinstance(model, ServerModel) and model.has_changed)
+    if not isinstance(model, ServerModel):
+        return True
+    return not model.has_changed and servers.is_current(model)
 
 
 def _connected(choice: Choice, progress: Callable | None) -> ServerModel:
@@ -440,7 +442,7 @@ def _chip(model: LanguageModel | None, label: str) -> str:
         parts += [f"{model.device} {dtype}", parameters_text(model.parameters)]
     elif isinstance(model, ServerModel):
         parts.append(model.dialect.kind)
-        if model.listed < model.vocab_size:
+        if model.listed is not None:
             counts = {"one": f"{model.listed:,}", "all": f"{model.vocab_size:,}"}
             parts.append(say("{one} of {all}", **counts))
     return f"{label}: " + " · ".join(parts)
@@ -543,17 +545,35 @@ def _typed_server(name: str, loads: int) -> Choice | None:
         placeholder="path/to/folder",
         help=say("Only if the server does not give the bytes of its tokens, as llama.cpp does."),
     ).strip()
-    address = servers.shortened((address or "").strip())
-    if not address:
+    more = {"key": key, "tokenizer": tokenizer}
+    with st.expander(say("More")):
+        more["model"] = st.text_input(
+            say("Name of the model"),
+            key=f"{name}_server_model",
+            help=say("Only if the server has several."),
+        ).strip()
+        more["listed"] = st.number_input(
+            say("Tokens per step"),
+            min_value=1,
+            value=None,
+            key=f"{name}_server_listed",
+            placeholder=f"{LISTED:,}",
+            help=say("The likeliest ones. Of all others, only the total probability is known."),
+        )
+        more["session_header"] = st.text_input(
+            say("Session header"),
+            key=f"{name}_server_session",
+            placeholder=SESSION_HEADER,
+            help=say("By it, a router keeps a text on one server."),
+        ).strip()
+    typed = (address or "").strip()
+    if not typed:
         return None
-    if not servers.is_address(address):
-        address = f"http://{address}"
-    known = servers.known(address)
-    if known and not key and not tokenizer:
-        return Choice(address)
-    server = known or servers.Server(address)
-    more = {"key": key or server.key, "tokenizer": tokenizer or server.tokenizer}
-    return Choice(address, server=structs.replace(server, **more))
+    server = servers.parsed(typed if servers.is_address(typed) else f"http://{typed}")
+    server = structs.replace(server, model=more["model"] or server.model)
+    given = {field: value for field, value in more.items() if value}
+    server = structs.replace(servers.known(server.source) or server, **given)
+    return Choice(server.source, server=server)
 
 
 def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:

@@ -8,7 +8,8 @@ server, whose values are those of `engine.connect`:
     key = "..."
     tokenizer = "path/to/folder"
 
-Keys stay in this process: they are never sent to a browser, logged or written to a trace.
+A model's source is ``address``, or ``address#model`` if a server has several. Keys stay in this
+process: they are never sent to a browser, logged or written to a trace.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import os
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import msgspec
 from msgspec import structs
 
 from engine import connect
-from engine.backend import LISTED
+from engine.backend import LISTED, SESSION_HEADER
 from ui.words.language import say
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 VARIABLE = "DECODING_SERVERS"
 _typed: dict[str, Server] = {}
+_settings: WeakKeyDictionary[ServerModel, Server] = WeakKeyDictionary()
 
 
 class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,6 +45,7 @@ class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         model: name of the model, if it has several; else empty.
         listed: most tokens to list per step.
         tokenizer: folder with the model's tokenizer; empty to use that of a llama.cpp server.
+        session_header: name of the header by which a router keeps a text on one server.
     """
 
     address: str
@@ -50,6 +54,13 @@ class Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str = ""
     listed: int = LISTED
     tokenizer: str = ""
+    session_header: str = SESSION_HEADER
+
+    @property
+    def source(self) -> str:
+        """The source of its model."""
+        address = shortened(self.address)
+        return f"{address}#{self.model}" if self.model else address
 
     def __repr__(self) -> str:
         return f"Server({self.address!r})"
@@ -69,8 +80,14 @@ def shortened(address: str) -> str:
     return address.rstrip("/").removesuffix("/v1")
 
 
+def parsed(source: str) -> Server:
+    """Return the server that ``address`` or ``address#model`` names."""
+    address, _, model = source.partition("#")
+    return Server(shortened(address), model=model)
+
+
 def named() -> dict[str, Server]:
-    """Return the servers that DECODING_SERVERS names, by address, without unreadable files."""
+    """Return the servers that DECODING_SERVERS names, by source, without unreadable files."""
     return _read(os.environ.get(VARIABLE, ""))[0]
 
 
@@ -88,46 +105,57 @@ def problem() -> str:
     )
 
 
-def known(address: str) -> Server | None:
+def known(source: str) -> Server | None:
     """Return a server that the owner has named or typed, so that a record may name it."""
-    return _typed.get(address) or named().get(address)
+    return _typed.get(source) or named().get(source)
+
+
+def is_current(model: ServerModel) -> bool:
+    """Return whether a connection has the settings that the owner gave last."""
+    return _settings.get(model) == _server(model.source)
 
 
 def type_in(server: Server) -> None:
     """Remember a server that the owner typed, until the app ends."""
-    _typed[shortened(server.address)] = server
+    _typed[server.source] = server
 
 
-def connected(address: str) -> ServerModel:
+def connected(source: str) -> ServerModel:
     """Return the model of a server, with the key that was given for it.
 
     Raises:
         DecodingError: it cannot be reached or used (see `engine.connect`).
     """
-    server = known(address) or Server(address)
-    return connect(
+    server = _server(source)
+    model = connect(
         server.address,
         server.kind,
         key=server.key or None,
         model=server.model or None,
         listed=server.listed,
         tokenizer=server.tokenizer or None,
+        session_header=server.session_header,
     )
+    _settings[model] = server
+    return model
+
+
+def _server(source: str) -> Server:
+    return known(source) or parsed(source)
 
 
 @lru_cache(maxsize=4)
 def _read(variable: str) -> tuple[dict[str, Server], list[tuple[str, str]]]:
-    """Return the servers by address, and the entries that cannot be read, with reasons."""
+    """Return the servers by source, and the entries that cannot be read, with reasons."""
     found, unreadable = {}, []
     for entry in filter(None, map(str.strip, variable.split(","))):
         try:
-            listed = [Server(entry)] if is_address(entry) else _in_file(Path(entry).expanduser())
+            listed = [parsed(entry)] if is_address(entry) else _in_file(Path(entry).expanduser())
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
             unreadable.append((entry, str(error)))
             continue
         for server in listed:
-            address = shortened(server.address)
-            found[address] = structs.replace(server, address=address)
+            found[server.source] = structs.replace(server, address=shortened(server.address))
     return found, unreadable
 
 

@@ -253,6 +253,7 @@ class BeamSearch(Generation[BeamStep]):
         choices = self._choose(past, logits, index)
         following = past.after(choices)
         chosen = time.perf_counter()
+        size = self._branches.size
         reasons = [group.reason for group in following.groups]
         has_ended = None not in reasons
         best = self._ranked(following.groups, has_ended)[0]
@@ -267,8 +268,8 @@ class BeamSearch(Generation[BeamStep]):
             is_prefill=cost.is_prefill,
             rows_read=self._branches.rows,
             cache_positions=self._branches.positions,
-            cache_bytes=self._branches.size.logical,
-            cache_bytes_held=self._branches.size.held,
+            cache_bytes=size.logical if size else None,
+            cache_bytes_held=size.held if size else None,
             passes=cost.passes,
             forward_ms=cost.ms,
             choose_ms=(chosen - choosing) * 1e3,

@@ -9,7 +9,9 @@ import pytest
 
 from engine.backend.client import Client
 from engine.backend.connection import connect
-from engine.backend.server import Description, Listed, ServerModel, scores_of
+from engine.backend.dialect import Description, Listed
+from engine.backend.server_model import ServerModel
+from engine.backend.server_sequence import scores_of
 from engine.errors import LogitsError, ServerError, SettingError, TokenizerError
 
 ADDRESS = "http://gpu.example:8080"
@@ -79,11 +81,16 @@ def test_large_answer_ends_the_request(monkeypatch):
     assert sum(sent) == 1_100
 
 
-def test_broken_connection_is_tried_again(monkeypatch):
+def test_broken_connection_and_full_server_are_tried_again(monkeypatch):
     monkeypatch.setattr("engine.backend.client.RETRY_S", 60.0)
     monkeypatch.setattr("engine.backend.client.PAUSE_S", 0.0)
     outcomes = iter(
-        [httpx2.ReadError("reset"), httpx2.Response(500), httpx2.Response(200, json={})]
+        [
+            httpx2.ReadError("reset"),
+            httpx2.Response(500),
+            httpx2.Response(429),
+            httpx2.Response(200, json={}),
+        ]
     )
 
     def answer(request):
@@ -99,12 +106,14 @@ def test_requests_carry_key_and_session():
     seen = []
 
     def answer(request):
-        seen.append((request.headers["authorization"], request.headers["x-session-id"]))
+        seen.append((request.headers["authorization"], request.headers["x-visit"]))
         return httpx2.Response(200, json=json.loads(request.content))
 
-    client = client_of(answer, key="k")
-    assert client.post("/x", {"a": [1]}, dict, X_Session_ID="mine").value == {"a": [1]}
+    client = client_of(answer, key="k", session_header="X-Visit")
+    assert client.post("/x", {"a": [1]}, dict, session="mine").value == {"a": [1]}
     assert seen == [("Bearer k", "mine")]
+    with pytest.raises(SettingError, match=r"session_header .* as in X-Session-ID"):
+        client_of(answer, session_header="X Visit")
 
 
 @pytest.mark.parametrize(
@@ -179,19 +188,6 @@ def test_slow_answer_ends_the_request(monkeypatch):
         client_of(lambda _: httpx2.Response(200, content=parts)).get("/props", dict)
 
 
-@pytest.fixture
-def server_of(monkeypatch):
-    """Make `connect` talk to a function."""
-
-    def replace(answer):
-        def client(address, key):
-            return Client(address, key=key, transport=httpx2.MockTransport(answer))
-
-        monkeypatch.setattr("engine.backend.connection.Client", client)
-
-    return replace
-
-
 def models(*names, owner="acme"):
     listed = [{"id": name, "owned_by": owner} for name in names]
     return lambda _: httpx2.Response(200, json={"data": listed})
@@ -208,22 +204,22 @@ def models(*names, owner="acme"):
         (models("m", owner="llamacpp"), "is a llama.cpp server, not vllm; connect to it as that"),
     ],
 )
-def test_other_kind_of_server_is_refused(server_of, answer, sentence):
-    server_of(answer)
+def test_other_kind_of_server_is_refused(network, answer, sentence):
+    network(answer)
     with pytest.raises(ServerError, match=sentence):
         connect(ADDRESS, "vllm")
 
 
 @pytest.mark.parametrize("model", [None, "gpt"])
-def test_one_of_several_models_is_named(server_of, model):
-    server_of(models("small", "large"))
+def test_one_of_several_models_is_named(network, model):
+    network(models("small", "large"))
     with pytest.raises(SettingError, match="use one of small, large"):
         connect(ADDRESS, model=model)
 
 
 @pytest.mark.parametrize("owner", ["acme", "vllm"])
-def test_missing_tokenizer_is_asked_for(server_of, owner):
-    server_of(models("small", "large", owner=owner))
+def test_missing_tokenizer_is_asked_for(network, owner):
+    network(models("small", "large", owner=owner))
     with pytest.raises(TokenizerError, match="give the folder of the model's tokenizer"):
         connect(f"{ADDRESS}/v1/", model="small")
 
@@ -250,7 +246,7 @@ class FakeDialect:
     def name_of(self, token_id):
         return "<end>"
 
-    def next_scores(self, token_ids, count, *, session="", reuses_prefix=True, settings=None):
+    def next_scores(self, token_ids, count, *, reuses_prefix=True, settings=None, **_):
         self.reused.append(reuses_prefix)
         probabilities = self.tempered if settings else self.probabilities
         ids = list(self.listed[:count])

@@ -10,8 +10,9 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 from engine import Decoder, SamplingSettings, Trace, connect, replay
-from engine.decoding import Batch, Row
-from engine.errors import ModelChangedError, ServerError, TokenizerError
+from engine.decoding import Batch, BeamSearch, BeamSettings, Row
+from engine.errors import CapabilityError, ModelChangedError, ServerError, TokenizerError
+from engine.sampling.samplers import Constraint
 from tests.engine.backend.llama_server import LlamaServer
 from tests.engine.backend.running import TARGET
 
@@ -32,6 +33,25 @@ def test_model_says_what_it_is(remote, local, server):
     assert remote.facts["source"] == remote.source == server.address
 
 
+def test_whole_rows_serve_decoders_that_need_them(remote, local):
+    whole = remote.with_whole_rows()
+    settings = BeamSettings(width=3, max_new_tokens=5)
+    here, there = (BeamSearch(model, PROMPTS[0], settings) for model in (local, whole))
+    assert [step.ids_after for step in there.run()] == [step.ids_after for step in here.run()]
+    assert (there.steps[-1].cache_bytes, there.steps[-1].rows_read) == (None, 3)
+    assert there.hypotheses[0].score == pytest.approx(here.hypotheses[0].score, abs=NATS)
+    names = Constraint("regex", r"[A-Z][a-z]+ and [A-Z][a-z]+\.")
+    for more in ({}, {"negative_prompt": "A sad", "guidance_scale": 1.5}):
+        texts = [
+            Decoder(model, "Their names were ", SamplingSettings(constraint=names, seed=3), **more)
+            for model in (local, whole)
+        ]
+        chosen = [[step.token_id for step in text.run(16)] for text in texts]
+        assert chosen[0] == chosen[1] and texts[1].steps[0].cache_bytes is None
+    with pytest.raises(CapabilityError, match="needs the scores of all tokens"):
+        BeamSearch(remote, PROMPTS[0], settings)
+
+
 def test_server_tokens_match_the_tokenizer(server, local):
     own = connect(server.address).vocabulary
     for token_id in range(local.vocab_size):
@@ -48,7 +68,7 @@ def test_server_tokens_match_the_tokenizer(server, local):
 )
 def test_whole_rows_match_the_local_model(server, local, prompt, steps):
     whole = connect(server.address, listed=10**9, tokenizer=local.tokenizer)
-    assert whole.listed == local.vocab_size
+    assert whole.listed is None and whole.capabilities == {"batch", "full_row"}
     here = Decoder(local, prompt, SAMPLED)
     there = Decoder(whole, prompt, SAMPLED)
     for step in here.run(steps):

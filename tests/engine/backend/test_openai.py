@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from engine import Decoder, SamplingSettings, connect, load_model
-from engine.backend.client import Client
 from engine.errors import (
     CapabilityError,
     ModelChangedError,
@@ -36,19 +35,6 @@ def server(tmp_path_factory):
         yield server
 
 
-@pytest.fixture
-def transport(monkeypatch):
-    """Replace the network of `connect`."""
-
-    def replace(transport):
-        def client(address, key):
-            return Client(address, key=key, transport=transport)
-
-        monkeypatch.setattr("engine.backend.connection.Client", client)
-
-    return replace
-
-
 class NoCompletions(httpx2.HTTPTransport):
     """The network to a server that has an endpoint for chats only."""
 
@@ -69,9 +55,9 @@ def test_completions_give_the_local_text(server, local):
     assert len(there.steps) == 10
 
 
-def test_chat_continues_the_message(server, local, transport):
+def test_chat_continues_the_message(server, local, network):
     native = connect(server.address).dialect
-    transport(NoCompletions())
+    network(NoCompletions())
     remote = connect(server.address, "openai", listed=20, tokenizer=local.tokenizer)
     begin = "<|im_start|>user\n<|im_end|>\n<|im_start|>assistant\n"  # llama.cpp's template
     decoder = Decoder(remote, PROMPT, SAMPLED)
@@ -145,8 +131,8 @@ class Bytes(Listing):
 
 @pytest.mark.parametrize("shape", [Listing, Bytes])
 @pytest.mark.parametrize("path", ["completions", "chat/completions"])
-def test_listed_texts_become_tokens(local, transport, shape, path):
-    transport(httpx2.MockTransport(shape(local.tokenizer, paths={path})))
+def test_listed_texts_become_tokens(local, network, shape, path):
+    network(shape(local.tokenizer, paths={path}))
     remote = connect("http://acme.example", tokenizer=local.tokenizer)
     assert (remote.name, remote.listed, remote.vocab_size) == ("small", 3, 16_384)
     reading = remote.open().extend(local.vocabulary.encode(PROMPT))
@@ -155,9 +141,9 @@ def test_listed_texts_become_tokens(local, transport, shape, path):
     assert reading.forward.scores.rest == pytest.approx(0.2)
 
 
-def test_list_ends_before_an_unknown_text(local, transport):
+def test_list_ends_before_an_unknown_text(local, network):
     server = Listing(local.tokenizer)
-    transport(httpx2.MockTransport(server))
+    network(server)
     remote = connect("http://acme.example", tokenizer=local.tokenizer, listed=2)
     sequence = remote.open()
     # Beyond the two tokens that are needed, any text may be unknown.
@@ -172,9 +158,9 @@ def test_list_ends_before_an_unknown_text(local, transport):
     assert sequence.positions == 1
 
 
-def test_other_model_at_the_address_is_noticed(local, transport):
+def test_other_model_at_the_address_is_noticed(local, network):
     server = Listing(local.tokenizer)
-    transport(httpx2.MockTransport(server))
+    network(server)
     model = connect("http://acme.example", tokenizer=local.tokenizer)
     sequence = model.open()
     sequence.extend([5])
@@ -187,10 +173,10 @@ def test_other_model_at_the_address_is_noticed(local, transport):
 
 
 @pytest.mark.parametrize("most", [1, 2, 5])
-def test_most_listed_is_found_by_asking(local, transport, most):
+def test_most_listed_is_found_by_asking(local, network, most):
     texts = {f" {word}": 0.1 for word in ("there", "the", "a", "in", "of", "to")}
     server = Listing(local.tokenizer, cap=most, texts=texts)
-    transport(httpx2.MockTransport(server))
+    network(server)
     assert connect("http://acme.example", tokenizer=local.tokenizer).listed == most
 
 
@@ -209,19 +195,19 @@ def test_most_listed_is_found_by_asking(local, transport, most):
         ({"shape": lambda listed: {"top_logprobs": [{}]}}, ServerError, "gave no probabilities"),
     ],
 )
-def test_unusable_server_is_refused(local, transport, changes, error, sentence):
-    transport(httpx2.MockTransport(Listing(local.tokenizer, **changes)))
+def test_unusable_server_is_refused(local, network, changes, error, sentence):
+    network(Listing(local.tokenizer, **changes))
     with pytest.raises(error, match=sentence):
         connect("http://acme.example", tokenizer=local.tokenizer)
 
 
-def test_values_after_samplers_are_refused(local, transport):
+def test_values_after_samplers_are_refused(local, network):
     class Tempered(Listing):
         def _read(self, body):
             if body["temperature"]:
                 self.texts = {" there": 0.4, " the": 0.25, ",": 0.2}
             return super()._read(body)
 
-    transport(httpx2.MockTransport(Tempered(local.tokenizer)))
+    network(Tempered(local.tokenizer))
     with pytest.raises(ServerError, match="after its own samplers"):
         connect("http://acme.example", tokenizer=local.tokenizer)

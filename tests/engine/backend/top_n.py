@@ -6,6 +6,7 @@ It runs a real model behind the seam and passes nothing else on.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,7 @@ from engine.runner.runner import open_sequence
 class TopN:
     """A model that lists its `listed` likeliest tokens with their log-probabilities."""
 
-    capabilities = frozenset({"row_on_demand"})
-    revision = None
+    revision = cache_formula = None
 
     def __init__(self, model: LanguageModel, listed: int) -> None:
         self._model = model
@@ -46,6 +46,15 @@ class TopN:
             "tokenizer_hash": model.tokenizer_hash,
         }
 
+    @property
+    def capabilities(self) -> frozenset[str]:
+        return frozenset({"full_row" if self.listed is None else "row_on_demand"})
+
+    def with_whole_rows(self) -> TopN:
+        other = copy(self)
+        other.listed = None
+        return other
+
     def open(self) -> TopSequence:
         return TopSequence(self, open_sequence(self._model))
 
@@ -54,7 +63,7 @@ class TopSequence:
     """A sequence that reports its likeliest next tokens, and nothing about its cache."""
 
     usage = formula = None
-    can_select = False
+    can_select, has_cache = False, True
     rows = 1
 
     def __init__(self, model: TopN, inner: Any) -> None:
@@ -67,7 +76,7 @@ class TopSequence:
 
     def extend(self, token_ids: Sequence[int] | np.ndarray, *, parity: bool = False) -> Reading:
         read = self._inner.extend(token_ids)
-        scores = top(read.forward.logits, self._model.listed)
+        scores = top(read.forward.logits, self._model.listed or self._model.vocab_size)
         forward = Forward(scores.row(), None, read.forward.ms, scores)
         return Reading(forward, read.ms, read.forward_ms, read.passes, read.is_prefill)
 

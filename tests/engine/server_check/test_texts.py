@@ -60,7 +60,7 @@ def test_lost_server_ends_the_crowd(remote, ids):
     def lost(*_, **__):
         raise ServerError("{server} cannot be reached.", "it")
 
-    model = SimpleNamespace(dialect=SimpleNamespace(next_scores=lost), listed=9)
+    model = SimpleNamespace(dialect=SimpleNamespace(next_scores=lost), count=9)
     with pytest.raises(ServerError), crowded(model, ids, 2, 4):
         pass
 

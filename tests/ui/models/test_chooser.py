@@ -423,6 +423,19 @@ def test_owner_connects_to_a_server_with_a_key(app, connected, monkeypatch):
     assert servers.known(ADDRESS).key == "s3cret"
 
 
+def test_owner_names_a_model_of_a_server_and_how_much_it_lists(app, connected, monkeypatch):
+    monkeypatch.setenv("DECODING_SERVERS", OTHER)
+    app.radio(key="model_kind").set_value("server").run()
+    app.text_input(key="model_server_model").set_value("small")
+    app.number_input(key="model_server_listed").set_value(20)
+    app.text_input(key="model_server_session").set_value("X-Visit")
+    app.selectbox(key="model_server").select_index(0)
+    pressed(app)
+    server = servers.known(f"{OTHER}#small")
+    assert (server.model, server.listed, server.session_header) == ("small", 20, "X-Visit")
+    assert len(connected) == 1 and not errors(app)
+
+
 def test_named_servers_are_offered_to_every_visitor(monkeypatch, connected):
     monkeypatch.setenv("DECODING_SERVERS", OTHER)
     assert allowed() is None, "the owner is not restricted"

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.bundled import bundled
+from tests.engine.backend.top_n import TopN
 from ui.models import servers
 from ui.models.servers import Server
 
@@ -39,7 +41,14 @@ def test_unreadable_file_is_named_and_the_rest_used(monkeypatch, tmp_path, text)
 
 def test_servers_connect_with_their_own_key(monkeypatch):
     asked = []
-    monkeypatch.setattr(servers, "connect", lambda *args, **named: asked.append((args, named)))
+
+    def connect(*args, **named):
+        asked.append((args, named))
+        model = TopN(bundled(), 50)
+        model.source = args[0]
+        return model
+
+    monkeypatch.setattr(servers, "connect", connect)
     monkeypatch.setenv(servers.VARIABLE, ADDRESS)
     assert servers.known("http://other.example") is None
     servers.type_in(Server("http://other.example/", kind="llama.cpp", key="s3cret", tokenizer="a"))
@@ -49,3 +58,21 @@ def test_servers_connect_with_their_own_key(monkeypatch):
     [(first, named), (second, plain)] = asked
     assert first[1] == "llama.cpp" and (named["key"], named["tokenizer"]) == ("s3cret", "a")
     assert second == (ADDRESS, "auto") and (plain["key"], plain["tokenizer"]) == (None, None)
+
+
+def test_new_settings_of_a_server_call_for_a_new_connection(monkeypatch):
+    def connect(address, kind, *, model, **_):
+        made = TopN(bundled(), 50)
+        made.source = f"{address}#{model}" if model else address
+        return made
+
+    monkeypatch.setattr(servers, "connect", connect)
+    source = f"{ADDRESS}#small"
+    assert servers.parsed(f"{ADDRESS}/v1/#small").source == source
+    server = Server(ADDRESS, model="small")
+    servers.type_in(server)
+    model = servers.connected(source)
+    assert model.source == source and servers.is_current(model)
+    servers.type_in(Server(ADDRESS, model="small", listed=20))
+    assert not servers.is_current(model) and servers.is_current(servers.connected(source))
+    assert servers.is_current(servers.connected(ADDRESS)), "another model of the same server"

@@ -94,6 +94,12 @@ export function cost(state, index) {
     other_bytes: size(other_bytes),
     other_positions: count(other),
   };
+  if (step.cache_bytes === null) {
+    return say(
+      "Step {step}: {first} for the prompt's text at {positions} positions, {second} for the negative one's at {other_positions}.",
+      values,
+    );
+  }
   return second === null
     ? say(
         'Step {step}: its logits were recorded, so no pass was needed; two caches, {bytes} at {positions} positions and {other_bytes} at {other_positions}.',
