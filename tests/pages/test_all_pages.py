@@ -42,9 +42,7 @@ def test_no_fragment_is_drawn_within_another(page, monkeypatch):
     assert parents and set(parents) == {None}
 
 
-@pytest.mark.parametrize(
-    "page", ["beam", "cache", "claims", "constrained", "one_clock", "speculative"]
-)
+@pytest.mark.parametrize("page", ["cache", "claims", "one_clock", "speculative"])
 def test_page_reports_missing_back_end_data(page, monkeypatch):
     """Check the message; `tests/browser/test_second_back_end.py` covers its looks."""
     monkeypatch.setattr(ui.visit_page, "model_of", lambda visit: (TopN(bundled(), 1000), ""))

@@ -123,6 +123,7 @@ class SpeculativeLab(Lab[SpeculativeInputs, SpeculativeDecoder]):
     inputs_class: ClassVar[type[Inputs]] = SpeculativeInputs
     first_steps: ClassVar[int] = 4
     opens: ClassVar[tuple[str, ...]] = ("speculative",)
+    needs: ClassVar[tuple[str, ...]] = ("full_row", "all_positions")
 
     works: ClassVar[tuple[str, ...]] = ("work",)
 

@@ -51,6 +51,9 @@ test('the table ranks leading tokens for both texts and under guidance', () => {
     index: 0,
   });
   assert.match(page.text(), /Step 1: two passes, 3\.00 ms .* 2\.00 ms/);
+  const unknown = { cache_bytes: null, cache_bytes_held: null, negative_cache_bytes: null };
+  page.change({ steps: [make_step(1, { forward_ms: 5, negative_forward_ms: 2, ...unknown })] });
+  assert.match(page.text(), /Step 1: 3\.00 ms for the prompt.* 2\.00 ms for the negative/);
   page.change({ row: null });
   assert.deepEqual(page.all('table'), [], 'the rows come later');
 });
