@@ -5,6 +5,7 @@
 # requirements files makes every later run start at once, and a changed requirement installs itself.
 
 PORT        ?= 8501
+MODEL       ?=
 SIZE        ?= full
 CORPUS      ?=
 ARGS        ?=
@@ -45,9 +46,9 @@ help: ## list the targets
 	@echo "Decoding Visualiser"
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, ARGS="..." for streamlit)
+run: $(RUN_STAMP) ## set up on first use, then serve the app (PORT=8501, MODEL=smollm2 or a path, ARGS for streamlit)
 	@echo "Decoding Visualiser: http://127.0.0.1:$(PORT)  (Ctrl-C stops it)"
-	@$(KEEP_BYTECODE) exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
+	@$(KEEP_BYTECODE) $(if $(MODEL),DECODING_MODEL="$(MODEL)") exec $(PYTHON) -m streamlit run app.py --server.port $(PORT) $(ARGS)
 
 test: $(DEV_STAMP) $(NODE_STAMP) ## lint, then the tests, those in a browser included (ARGS="-k name" for pytest)
 	@$(MAKE) --no-print-directory -j2 lint browser $(COMPILED)

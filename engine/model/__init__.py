@@ -30,6 +30,7 @@ __getattr__, __dir__, __all__ = door(
         "load": "load_diffusion_model load_model",
         "loading.checkpoint": "BUNDLED BUNDLED_DRAFT BUNDLED_DRAFT_FOLDER BUNDLED_FOLDER is_here",
         "loading.memory": "on_shortage",
+        "loading.offered": "accept_terms is_fetched is_offered offered_models remove_fetched",
         "quantised": "AXES BITS PER_CHANNEL PER_TOKEN Quantisation",
         "vocabulary": "Vocabulary readable",
     },

@@ -14,7 +14,7 @@ from engine.model.diffusion_model import DiffusionModel
 from engine.model.kernels import Kernels
 from engine.model.language_model import LanguageModel
 from engine.model.loaded import is_out_of_memory
-from engine.model.loading import checkpoint
+from engine.model.loading import checkpoint, offered
 from engine.model.loading.checkpoint import BUNDLED, BUNDLED_DRAFT
 from engine.model.loading.memory import make_room
 
@@ -37,7 +37,7 @@ def load_model(
 
     Args:
         source: ``"bundled"``, its draft ``"bundled-draft"``, a local folder in transformers'
-            format, or a hub id.
+            format, a GGUF file, a name from `offered.toml` such as ``"smollm2"``, or a hub id.
         device: ``"auto"`` (a GPU if there is one), ``"cpu"``, ``"cuda"``, ``"cuda:1"``,
             ``"mps"``.
         dtype: ``"auto"`` (the checkpoint's, or float32 if a CPU is faster with it),
@@ -47,7 +47,7 @@ def load_model(
             a download. An exception that it raises ends the loading and propagates.
         kernels: those that a trace names, to reproduce its text on a different CPU; None for the
             usual ones of this CPU.
-        local_files_only: whether to look up a hub id only in the hub's cache on this machine.
+        local_files_only: whether to use only files on this machine.
 
     Raises:
         ModelError: one subclass for each way it can fail (see `engine.errors`).
@@ -137,12 +137,19 @@ def _loaded(
         located.folder, place, wanted, progress, is_causal=is_causal
     )
     progress(msg("Trying the model out"), 0, None)
-    is_folder = Path(source).is_dir() and str(source) not in (BUNDLED, BUNDLED_DRAFT)
+    is_named = str(source) in (BUNDLED, BUNDLED_DRAFT) or offered.is_offered(str(source))
+    path = Path(source).expanduser()
+    name = str(source)
+    if path.is_file() and not is_named:
+        name = path.name
+    elif path.is_dir() and not is_named:
+        name = located.folder.resolve().name
     try:
         return kind(
             hf,
             tokenizer,
-            name=located.folder.resolve().name if is_folder else str(source),
+            name=name,
+            quantisation=located.quantisation,
             source=str(source),
             revision=located.commit,
             notices=(*located.notices, *notices),

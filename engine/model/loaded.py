@@ -31,7 +31,7 @@ _HASHED = 1024  # values at each end; hashing all would read them from the disk
 
 
 class About(TypedDict, total=False):
-    """Keyword arguments of `LoadedModel`: a model's name, source, notices and kernels.
+    """Keyword arguments of `LoadedModel`.
 
     `kernels` may be those of another machine, to reproduce its texts; None for this machine's.
     """
@@ -41,6 +41,7 @@ class About(TypedDict, total=False):
     revision: str | None
     notices: Sequence[str]
     kernels: Kernels | None
+    quantisation: str
 
 
 class LoadedModel:
@@ -48,7 +49,7 @@ class LoadedModel:
 
     Attributes:
         name: short name for the screen.
-        source: what it was loaded from: ``bundled``, a folder or a hub id.
+        source: what it was loaded from: ``bundled``, a folder, a file or a hub id.
         revision: commit of the hub repository, None for local models.
         hf: the transformers model.
         tokenizer: the transformers tokenizer, None for a bare model.
@@ -58,6 +59,7 @@ class LoadedModel:
         vocab_size: number of tokens the model scores, V; set by the subclass once it has run.
         notices: sentences about this model that a person should see.
         kernels: how forward passes run on a CPU.
+        quantisation: that of the GGUF file whose weights were converted to `dtype`; else empty.
     """
 
     vocab_size: int
@@ -72,6 +74,7 @@ class LoadedModel:
         revision: str | None = None,
         notices: Sequence[str] = (),
         kernels: Kernels | None = None,
+        quantisation: str = "",
     ) -> None:
         keep_freed_memory()
         speed_up_exponentials()
@@ -81,6 +84,7 @@ class LoadedModel:
         self.source = source
         self.revision = revision
         self.notices = tuple(notices)
+        self.quantisation = quantisation
         self.config = hf.config.get_text_config(decoder=True)
         self.context_length = context_length_of(self.config)
         self.parameters = sum(weight.numel() for weight in hf.parameters())
@@ -155,6 +159,8 @@ class LoadedModel:
             "torch": str(torch.__version__),  # a subclass of str
             "transformers": transformers.__version__,
         }
+        if self.quantisation:
+            facts["quantisation"] = self.quantisation
         if self.device.type == "cpu":
             instructions = torch.backends.cpu.get_cpu_capability()
             facts["kernels"] = asdict(self.kernels) | {"instructions": instructions}

@@ -33,7 +33,18 @@ from engine.errors import (
     NotAModelError,
     panics_as_errors,
 )
-from engine.model import BUNDLED, BUNDLED_DRAFT, LanguageModel, load_model, on_shortage
+from engine.model import (
+    BUNDLED,
+    BUNDLED_DRAFT,
+    LanguageModel,
+    accept_terms,
+    is_fetched,
+    is_offered,
+    load_model,
+    offered_models,
+    on_shortage,
+    remove_fetched,
+)
 from ui.jobs import LOADS, UNKNOWN, Call, Owner
 from ui.models import servers
 from ui.models.models import SharedModels
@@ -50,11 +61,15 @@ WIDTH = 320
 KINDS = {
     BUNDLED: marked("Bundled"),
     BUNDLED_DRAFT: marked("Bundled draft"),
-    "folder": marked("Folder on this computer"),
+    **{name: model.title for name, model in offered_models().items()},
+    "folder": marked("Folder or GGUF file on this computer"),
     "hub": marked("Hugging Face hub id"),
     "server": marked("Server"),
 }
-LOADABLE = marked("a causal language model with config.json, a tokenizer and *.safetensors weights")
+LOADABLE = marked(
+    "a causal language model: a GGUF file, or a folder with config.json, a tokenizer and "
+    "*.safetensors weights"
+)
 CONNECTS = marked("the model of a llama.cpp, vLLM or OpenAI-style server")
 
 
@@ -66,12 +81,14 @@ class Choice:
         source, revision: arguments of `load_model`; or a server's address.
         local_files_only: whether to load it without any download; ignored in comparisons.
         server: a server that the owner typed; ignored in comparisons.
+        accepts_terms: whether the person has accepted the model's terms; ignored in comparisons.
     """
 
     source: str
     revision: str | None = None
     local_files_only: bool = field(default=False, compare=False)
     server: servers.Server | None = field(default=None, compare=False)
+    accepts_terms: bool = field(default=False, compare=False)
 
     @classmethod
     def parse(cls, text: str) -> Choice:
@@ -82,7 +99,7 @@ class Choice:
         return cls(*found.groups()) if found and not Path(text).is_dir() else cls(text)
 
     def __str__(self) -> str:
-        if self.source in (BUNDLED, BUNDLED_DRAFT):
+        if self.source in (BUNDLED, BUNDLED_DRAFT) or is_offered(self.source):
             return KINDS[self.source]
         return f"{self.source}@{self.revision}" if self.revision else self.source
 
@@ -115,6 +132,8 @@ def shared_model(choice: Choice, progress: Callable | None = None) -> LanguageMo
         try:
             if servers.is_address(choice.source):
                 return _connected(choice, progress)
+            if choice.accepts_terms:
+                accept_terms(choice.source)
             with panics_as_errors():
                 return load_model(
                     choice.source,
@@ -183,6 +202,7 @@ def allowed() -> list[Choice] | None:
         return None
     named += map(Choice, servers.named())
     ours = [Choice(BUNDLED), Choice(BUNDLED_DRAFT)]
+    ours += [Choice(name) for name in offered_models() if is_fetched(name)]
     return list(dict.fromkeys([*ours, first_choice(), *named]))
 
 
@@ -348,7 +368,9 @@ class _Visit:
         self.cancel()
         self.asked, self.problem = choice, ""
         if choice is None:
-            self.problem = say("No model is named yet; type a folder or a hub id first.")
+            self.problem = say(
+                "No model is named yet; type a folder, a file or a hub id, or accept the terms."
+            )
             return
         try:
             check_allowed(choice)
@@ -439,6 +461,10 @@ def _chip(model: LanguageModel | None, label: str) -> str:
     parts = [markdown_text(model.name)]
     if "weights" in model.capabilities:
         dtype = str(model.dtype).removeprefix("torch.")
+        if model.quantisation:
+            dtype = say(
+                "{quantisation}, computed in {dtype}", quantisation=model.quantisation, dtype=dtype
+            )
         parts += [f"{model.device} {dtype}", parameters_text(model.parameters)]
     elif isinstance(model, ServerModel):
         parts.append(model.dialect.kind)
@@ -504,9 +530,11 @@ def _typed_choice(name: str, loads: int) -> Choice | None:
     )
     if kind in (BUNDLED, BUNDLED_DRAFT):
         return Choice(kind)
+    if kind in offered_models():
+        return _offered_choice(kind, name)
     if kind == "folder":
         folder = st.text_input(
-            say("Folder"), key=f"{name}_folder", placeholder="path/to/folder"
+            say("Folder or file"), key=f"{name}_folder", placeholder="path/to/folder"
         ).strip()
         # Absolute, so that a missing folder is not looked up on the hub.
         return Choice(os.path.abspath(os.path.expanduser(folder))) if folder else None
@@ -520,6 +548,32 @@ def _typed_choice(name: str, loads: int) -> Choice | None:
         help=say("A branch, tag or commit."),
     )
     return Choice(hub_id, revision.strip() or None) if hub_id else None
+
+
+def _offered_choice(kind: str, name: str) -> Choice | None:
+    """Draw what a person should know before a model is fetched; None until it may be."""
+    model, is_here = offered_models()[kind], is_fetched(kind)
+    about = {"size": size(model.bytes), "licence": model.licence}
+    if is_here:
+        st.caption(markdown_text(say("On this computer: {size}. Licence: {licence}.", **about)))
+        if st.button(say("Remove from this computer"), key=f"{name}_remove"):
+            remove_fetched(kind)
+            st.rerun(scope="fragment")
+        return Choice(kind)
+    st.caption(
+        markdown_text(
+            say(
+                "Load fetches {size} from the Python package index, checks them, and keeps them on "
+                "this computer. Licence: {licence}.",
+                **about,
+            )
+        )
+    )
+    if not model.terms:
+        return Choice(kind)
+    st.markdown(f"[{model.terms}]({model.terms})")
+    accepts = st.checkbox(say("I have read and accept these terms."), key=f"{name}_accepts")
+    return Choice(kind, accepts_terms=True) if accepts else None
 
 
 def _typed_server(name: str, loads: int) -> Choice | None:

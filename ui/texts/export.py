@@ -52,7 +52,7 @@ def settings_as_code(
     found = snippets(
         settings,
         read(prompt),
-        model=bundled.get(model.source, model.source if is_local else model.name),
+        model=bundled.get(model.source, _place(model) if is_local else model.name),
         max_tokens=max_tokens,
         stop_strings=stop_strings,
         eos_ids=model.eos_ids,
@@ -62,6 +62,11 @@ def settings_as_code(
         contrastive=None if strategy is None else (strategy.top_k, strategy.penalty_alpha),
     )
     return [replace(one, lacking=_told(one.lacking), differs=_told(one.differs)) for one in found]
+
+
+def _place(model: LanguageModel) -> str:
+    """Return a model's source for other programs; that of a GGUF file is its converted copy."""
+    return model.hf.name_or_path if model.quantisation else model.source
 
 
 def _told(remarks: Iterable[Remark]) -> tuple[Remark, ...]:

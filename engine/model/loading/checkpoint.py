@@ -46,6 +46,7 @@ from engine.model.chat_template import has_chat_template
 from engine.model.chat_template import prepare as prepare_templates
 from engine.model.kernels import cpu_dtype
 from engine.model.loaded import is_out_of_memory
+from engine.model.loading import gguf, offered
 from engine.model.loading.configuration import (
     check_layers,
     generation_config,
@@ -89,11 +90,13 @@ class Located:
         folder: the folder with configuration, weights and tokenizer.
         commit: the hub repository's commit, None for local models.
         notices: sentences that a person should see.
+        quantisation: that of the GGUF file which the folder is a copy of; else empty.
     """
 
     folder: Path
     commit: str | None = None
     notices: tuple[str, ...] = ()
+    quantisation: str = ""
 
 
 def locate(
@@ -116,7 +119,10 @@ def locate(
         SettingError: a revision for a source without revisions.
     """
     text = _expanded(source)
-    is_folder = text in (BUNDLED, BUNDLED_DRAFT) or _is_folder(text)
+    if offered.is_offered(text):
+        text = str(offered.fetched(text, progress, local_files_only=local_files_only))
+    is_file = len(text) < 4096 and Path(text).is_file()
+    is_folder = text in (BUNDLED, BUNDLED_DRAFT) or _is_folder(text) or is_file
     if is_folder and revision is not None:
         remedy = msg("leave it out for local models")
         raise SettingError("revision", revision, "applies to hub ids only", remedy)
@@ -124,15 +130,18 @@ def locate(
         return Located(BUNDLED_DRAFT_FOLDER)
     if text == BUNDLED:
         return Located(BUNDLED_FOLDER if is_causal else BUNDLED_DIFFUSION_FOLDER)
-    if is_folder:
-        return Located(Path(text))
-    if len(text) < 4096 and Path(text).is_file():
+    if is_file and gguf.is_gguf(Path(text)):
+        folder = gguf.copy_of(Path(text), progress)
+        return Located(folder, quantisation=gguf.quantisation_of(folder))
+    if is_file:
         raise NotAModelError(
             other_format(Path(text))
             or msg(
                 "{text} is a file; give the folder that contains config.json and the weights.", text
             )
         )
+    if is_folder:
+        return Located(Path(text))
     if not _HUB_ID.fullmatch(text):
         raise ModelNotFoundError(
             "There is no folder {text}, and it is not a hub id; give an existing folder, or an "
@@ -143,9 +152,13 @@ def locate(
 
 
 def is_here(source: str, revision: str | None = None) -> bool:
-    """Return whether a model needs no download: bundled, a folder, or in the cache with weights."""
+    """Return whether a model needs no download: bundled, a folder or GGUF file, or fetched."""
     if source in (BUNDLED, BUNDLED_DRAFT) or _is_folder(_expanded(source)):
         return True
+    if offered.is_offered(source):
+        return offered.is_fetched(source)
+    if gguf.is_gguf(Path(source)):
+        return Path(_expanded(source)).is_file()
     if not _HUB_ID.fullmatch(source):
         return False
     try:
