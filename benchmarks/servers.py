@@ -41,7 +41,8 @@ from engine.backend.llama_cpp import LlamaCpp
 from engine.backend.server_model import ServerModel
 from engine.decoding import Decoder
 from engine.measure import PACKAGES
-from tests.engine.backend.llama_server import LlamaServer, write_gguf
+from tests.engine.backend.llama_server import LlamaServer
+from tests.engine.gguf_files import write_gguf
 
 COUNTS = (1, 8, 32)
 GOAL = 0.8

@@ -5,8 +5,9 @@ from playwright.sync_api import expect
 
 from tests.browser.app_server import AppServer
 from tests.browser.step_page import alert, button, ids, settle, state, take_steps, wait_for
-from tests.engine.backend.llama_server import LlamaServer, write_gguf
+from tests.engine.backend.llama_server import LlamaServer
 from tests.engine.backend.running import TARGET
+from tests.engine.gguf_files import write_gguf
 
 # A broken connection is retried for 5 seconds before a sentence says so.
 LOST_MS = 30_000

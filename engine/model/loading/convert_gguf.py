@@ -20,7 +20,13 @@ from typing import Any
 
 import gguf
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    GenerationConfig,
+    PretrainedConfig,
+)
 from transformers import GgufConfig as Unpacked
 from transformers.utils import logging as transformers_logging
 
@@ -89,6 +95,7 @@ def convert(file: Path, folder: Path) -> Iterator[str]:
         config = AutoConfig.from_pretrained(file.parent, gguf_file=file.name)
     except Exception as error:  # transformers has errors of several kinds for it
         raise _unknown(file.name, reader, error) from error
+    _set_head_size(config, reader)
     yield msg("Converting the tokenizer")
     try:
         tokenizer = AutoTokenizer.from_pretrained(file.parent, config=config, gguf_file=file.name)
@@ -188,6 +195,14 @@ def _limit_memory(free: int | None) -> None:
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         most = free if hard == resource.RLIM_INFINITY else min(free, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
+
+
+def _set_head_size(config: PretrainedConfig, reader: gguf.GGUFReader) -> None:
+    """Set the size of a head, which transformers leaves at its default for some architectures."""
+    architecture = _value(reader, gguf.Keys.General.ARCHITECTURE)
+    size = _value(reader, gguf.Keys.Attention.KEY_LENGTH.format(arch=architecture))
+    if size is not None and getattr(config, "head_dim", None) is not None:
+        config.head_dim = int(size)
 
 
 def _generation(reader: gguf.GGUFReader, given: GenerationConfig) -> GenerationConfig:

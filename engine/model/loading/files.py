@@ -84,7 +84,7 @@ def text_bytes(folder: Path) -> int:
 
 
 def other_format(path: Path) -> str | None:
-    """Return a sentence about an adapter or GGUF file given as a model; None for others."""
+    """Return a sentence about an adapter or a folder with GGUF files; None for others."""
     adapter = path / "adapter_config.json"
     if adapter.is_file():
         try:
@@ -96,16 +96,14 @@ def other_format(path: Path) -> str | None:
             "with `merge_and_unload` of the package peft, save the result and load its folder.",
             (path.name, str(base)[:80]),
         )
-    is_gguf = path.suffix == GGUF or (path.is_dir() and any(path.glob(f"*{GGUF}")))
+    is_gguf = path.is_dir() and any(path.glob(f"*{GGUF}"))
     return no_gguf(path.name) if is_gguf else None
 
 
 def no_gguf(name: str) -> str:
-    """Return the sentence that refuses GGUF weights."""
+    """Return the sentence for a folder or repository whose weights are in a GGUF file."""
     return msg(
-        "{name} is in the GGUF format, which is not read; load it once with "
-        "`AutoModelForCausalLM.from_pretrained(folder, gguf_file=...)` of transformers, save "
-        "the model and tokenizer with `save_pretrained`, and load the resulting folder.",
+        "{name} has its weights in a GGUF file; download that, and give the path of the file.",
         name,
     )
 

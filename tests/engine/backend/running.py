@@ -6,7 +6,8 @@ import pytest
 
 from engine import connect, load_model
 from engine.model import LanguageModel
-from tests.engine.backend.llama_server import LlamaServer, write_gguf
+from tests.engine.backend.llama_server import LlamaServer
+from tests.engine.gguf_files import write_gguf
 
 TARGET = Path(__file__).parents[3] / "models" / "target"
 DRAFT = TARGET.with_name("draft")

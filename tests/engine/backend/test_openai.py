@@ -15,7 +15,8 @@ from engine.errors import (
     ServerError,
     TokenizerError,
 )
-from tests.engine.backend.llama_server import LlamaServer, write_gguf
+from tests.engine.backend.llama_server import LlamaServer
+from tests.engine.gguf_files import write_gguf
 
 TARGET = Path(__file__).parents[3] / "models" / "target"
 PROMPT = "Once upon a time"

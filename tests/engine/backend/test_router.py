@@ -9,8 +9,9 @@ import pytest
 
 from engine import Decoder, SamplingSettings, connect
 from engine.errors import ServerError
-from tests.engine.backend.llama_server import LlamaServer, write_gguf
+from tests.engine.backend.llama_server import LlamaServer
 from tests.engine.backend.router import Router
+from tests.engine.gguf_files import write_gguf
 
 TARGET = Path(__file__).parents[3] / "models" / "target"
 SETTINGS = SamplingSettings(temperature=0.9, top_k=100, top_p=0.95)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from engine import SamplingSettings, connect
 from engine.study import Axis, Sweep
-from tests.engine.backend.llama_server import LlamaServer, write_gguf
+from tests.engine.backend.llama_server import LlamaServer
+from tests.engine.gguf_files import write_gguf
 from tests.ui.tune.sweeping import PATIENCE_S
 from ui.tune.sweep_job import SweepJob
 

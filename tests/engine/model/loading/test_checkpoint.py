@@ -129,13 +129,12 @@ def test_file_instead_of_folder_is_refused(folder):
         fails(NotAModelError, folder / name, "is a file; give the folder")
 
 
-def test_gguf_file_or_folder_is_refused(folder):
+def test_folder_with_a_gguf_file_is_refused(folder):
     (folder / "tiny.Q4_0.gguf").write_bytes(b"GGUF")
     (folder / "model.safetensors").unlink()
-    fails(WeightsError, folder, "tiny-llama is in the GGUF format", "gguf_file=")
+    fails(WeightsError, folder, "tiny-llama has its weights in a GGUF file", "give the path")
     (folder / "config.json").unlink()
-    fails(NotAModelError, folder, "tiny-llama is in the GGUF format")
-    fails(NotAModelError, folder / "tiny.Q4_0.gguf", "tiny.Q4_0.gguf is in the GGUF format")
+    fails(NotAModelError, folder, "tiny-llama has its weights in a GGUF file")
 
 
 def test_an_adapter_is_named_with_its_base(folder):

@@ -120,7 +120,7 @@ def test_pickle_or_gguf_repository_is_refused_before_fetching(hub):
     hub.files = ["config.json", "pytorch_model.bin"]
     fails(UnsafeWeightsError, "owner/tiny", "owner/tiny has its weights only as a pickle")
     hub.files = ["config.json", "model.gguf"]
-    fails(WeightsError, "owner/tiny", "owner/tiny is in the GGUF format")
+    fails(WeightsError, "owner/tiny", "owner/tiny has its weights in a GGUF file")
     assert [call[0] for call in hub.asked] == ["model_info"] * 2
 
 
