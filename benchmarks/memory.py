@@ -24,7 +24,8 @@ from transformers.utils import logging as transformers_logging
 from benchmarks.report import Report, at_most
 from engine.model import LanguageModel, load_model
 from engine.sampling import SamplingSettings
-from ui.models.chooser import Choice, shared_model
+from ui.models.choice import Choice
+from ui.models.chooser import shared_model
 from ui.step.events import Event, Place
 from ui.step.message import Sent, state_message
 from ui.step.session import Session

@@ -49,7 +49,7 @@ from ui.measurements.drawing import cell, chart, sheet
 from ui.measurements.job import MeasureJob
 from ui.measurements.section import Section, Shown, Table
 from ui.measurements.section_state import SectionState
-from ui.models.chooser import Choice as ModelChoice
+from ui.models.choice import Choice as ModelChoice
 from ui.models.chooser import shared_model
 from ui.shell.fields import bound
 from ui.shell.tables import text_list

@@ -15,16 +15,14 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import streamlit as st
 import torch
-from msgspec import structs
 
 from engine import grammar
-from engine.backend import LISTED, SESSION_HEADER, ServerModel, limits
+from engine.backend import ServerModel, limits
 from engine.errors import (
     DecodingError,
     Message,
@@ -39,14 +37,14 @@ from engine.model import (
     LanguageModel,
     accept_terms,
     is_fetched,
-    is_offered,
     load_model,
     offered_models,
     on_shortage,
-    remove_fetched,
 )
 from ui.jobs import LOADS, UNKNOWN, Call, Owner
 from ui.models import servers
+from ui.models.choice import Choice
+from ui.models.choice_fields import listed_choice, typed_choice
 from ui.models.models import SharedModels
 from ui.server.problems import guarded, report
 from ui.server.visitor import CONNECTED
@@ -58,55 +56,11 @@ from ui.words.language import marked, say
 
 LOOK_SECONDS = 0.5  # between two checks of a load
 WIDTH = 320
-KINDS = {
-    BUNDLED: marked("Bundled"),
-    BUNDLED_DRAFT: marked("Bundled draft"),
-    **{name: model.title for name, model in offered_models().items()},
-    "folder": marked("Folder or GGUF file on this computer"),
-    "hub": marked("Hugging Face hub id"),
-    "server": marked("Server"),
-}
 LOADABLE = marked(
     "a causal language model: a GGUF file, or a folder with config.json, a tokenizer and "
     "*.safetensors weights"
 )
 CONNECTS = marked("the model of a llama.cpp, vLLM or OpenAI-style server")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A model to load: a bundled one, a folder, a hub id and its revision, or a server.
-
-    Attributes:
-        source, revision: arguments of `load_model`; or a server's address.
-        local_files_only: whether to load it without any download; ignored in comparisons.
-        server: a server that the owner typed; ignored in comparisons.
-        accepts_terms: whether the person has accepted the model's terms; ignored in comparisons.
-    """
-
-    source: str
-    revision: str | None = None
-    local_files_only: bool = field(default=False, compare=False)
-    server: servers.Server | None = field(default=None, compare=False)
-    accepts_terms: bool = field(default=False, compare=False)
-
-    @classmethod
-    def parse(cls, text: str) -> Choice:
-        """Parse ``owner/name@revision``; any other text becomes the source."""
-        if servers.is_address(text):
-            return cls(servers.parsed(text).source)
-        found = re.fullmatch(r"([\w.\-]+(?:/[\w.\-]+)?)@([\w.\-/]+)", text)
-        return cls(*found.groups()) if found and not Path(text).is_dir() else cls(text)
-
-    def __str__(self) -> str:
-        if self.source in (BUNDLED, BUNDLED_DRAFT) or is_offered(self.source):
-            return KINDS[self.source]
-        return f"{self.source}@{self.revision}" if self.revision else self.source
-
-    @property
-    def shown(self) -> str:
-        """The model's name on a page, in its language."""
-        return say(str(self))
 
 
 MODELS = SharedModels()
@@ -495,9 +449,9 @@ def _panel(
         st.warning(markdown_text(problem))
     permitted = allowed()
     if permitted is None:
-        choice = _typed_choice(name, visit.loads)
+        choice = typed_choice(name, visit.loads)
     else:
-        choice = _listed_choice(permitted, name)
+        choice = listed_choice(permitted, name)
     is_server = permitted is None and st.session_state[f"{name}_kind"] == "server"
     loads = say(CONNECTS if is_server else LOADABLE)
     st.caption(markdown_text(say("Loads {what}. {kept}", what=loads, kept=kept)))
@@ -517,136 +471,6 @@ def _panel(
         _progress(visit.load)
     if visit.problem and choice == visit.asked:
         st.error(markdown_text(visit.problem))
-
-
-def _typed_choice(name: str, loads: int) -> Choice | None:
-    """Draw the fields, and return the model that they name; None if they are empty."""
-    kind = st.radio(
-        say("Source"),
-        list(KINDS),
-        format_func=lambda kind: say(KINDS[kind]),
-        key=f"{name}_kind",
-        label_visibility="collapsed",
-    )
-    if kind in (BUNDLED, BUNDLED_DRAFT):
-        return Choice(kind)
-    if kind in offered_models():
-        return _offered_choice(kind, name)
-    if kind == "folder":
-        folder = st.text_input(
-            say("Folder or file"), key=f"{name}_folder", placeholder="path/to/folder"
-        ).strip()
-        # Absolute, so that a missing folder is not looked up on the hub.
-        return Choice(os.path.abspath(os.path.expanduser(folder))) if folder else None
-    if kind == "server":
-        return _typed_server(name, loads)
-    hub_id = st.text_input(say("Hub id"), key=f"{name}_hub_id", placeholder="owner/name").strip()
-    revision = st.text_input(
-        say("Revision"),
-        key=f"{name}_revision",
-        placeholder="main",
-        help=say("A branch, tag or commit."),
-    )
-    return Choice(hub_id, revision.strip() or None) if hub_id else None
-
-
-def _offered_choice(kind: str, name: str) -> Choice | None:
-    """Draw what a person should know before a model is fetched; None until it may be."""
-    model, is_here = offered_models()[kind], is_fetched(kind)
-    about = {"size": size(model.bytes), "licence": model.licence}
-    if is_here:
-        st.caption(markdown_text(say("On this computer: {size}. Licence: {licence}.", **about)))
-        if st.button(say("Remove from this computer"), key=f"{name}_remove"):
-            remove_fetched(kind)
-            st.rerun(scope="fragment")
-        return Choice(kind)
-    st.caption(
-        markdown_text(
-            say(
-                "Load fetches {size} from the Python package index, checks them, and keeps them on "
-                "this computer. Licence: {licence}.",
-                **about,
-            )
-        )
-    )
-    if not model.terms:
-        return Choice(kind)
-    st.markdown(f"[{model.terms}]({model.terms})")
-    accepts = st.checkbox(say("I have read and accept these terms."), key=f"{name}_accepts")
-    return Choice(kind, accepts_terms=True) if accepts else None
-
-
-def _typed_server(name: str, loads: int) -> Choice | None:
-    """Draw the fields of a server; a load clears the key's field, and the key stays here."""
-    address = st.selectbox(
-        say("Address"),
-        list(servers.named()),
-        index=None,
-        accept_new_options=True,
-        key=f"{name}_server",
-        placeholder="http://127.0.0.1:8080",
-        help=say("DECODING_SERVERS names servers for this list."),
-    )
-    key = st.text_input(
-        say("Key"),
-        type="password",
-        key=f"{name}_key_{loads}",
-        help=say("Only if the server asks for one. It is sent to that server alone."),
-    )
-    tokenizer = st.text_input(
-        say("Folder of its tokenizer"),
-        key=f"{name}_tokenizer",
-        placeholder="path/to/folder",
-        help=say("Only if the server does not give the bytes of its tokens, as llama.cpp does."),
-    ).strip()
-    more = {"key": key, "tokenizer": tokenizer}
-    with st.expander(say("More")):
-        more["model"] = st.text_input(
-            say("Name of the model"),
-            key=f"{name}_server_model",
-            help=say("Only if the server has several."),
-        ).strip()
-        more["listed"] = st.number_input(
-            say("Tokens per step"),
-            min_value=1,
-            value=None,
-            key=f"{name}_server_listed",
-            placeholder=f"{LISTED:,}",
-            help=say("The likeliest ones. Of all others, only the total probability is known."),
-        )
-        more["session_header"] = st.text_input(
-            say("Session header"),
-            key=f"{name}_server_session",
-            placeholder=SESSION_HEADER,
-            help=say("By it, a router keeps a text on one server."),
-        ).strip()
-    typed = (address or "").strip()
-    if not typed:
-        return None
-    server = servers.parsed(typed if servers.is_address(typed) else f"http://{typed}")
-    server = structs.replace(server, model=more["model"] or server.model)
-    given = {field: value for field, value in more.items() if value}
-    server = structs.replace(servers.known(server.source) or server, **given)
-    return Choice(server.source, server=server)
-
-
-def _listed_choice(permitted: list[Choice], name: str) -> Choice | None:
-    choice = st.selectbox(
-        say("Load one of these"),
-        permitted,
-        format_func=lambda choice: choice.shown,
-        key=f"{name}_listed",
-    )
-    if os.environ.get("DECODING_MODELS", "").strip():
-        st.caption(say("DECODING_MODELS names the models that may be loaded here."))
-    else:
-        st.caption(
-            say(
-                "Other computers can reach this app, so no other models are loaded. Its owner "
-                "can name more: DECODING_MODELS=owner/name,path/to/folder"
-            )
-        )
-    return choice
 
 
 def stage_name(what: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from engine.errors import DecodingError, ModelNotFoundError
 from engine.model import BUNDLED, LanguageModel, is_here
-from ui.models.chooser import Choice, Load, check_allowed, first_choice
+from ui.models.choice import Choice
+from ui.models.chooser import Load, check_allowed, first_choice
 from ui.models.servers import is_address
 from ui.visits.visits import Abandoned
 from ui.words.errors import in_words

@@ -14,7 +14,8 @@ from engine.tokenizing import (
     load_tokenizer,
     text_tokenizer,
 )
-from ui.models.chooser import Choice, allowed, check_allowed
+from ui.models.choice import Choice
+from ui.models.chooser import allowed, check_allowed
 from ui.models.servers import is_address
 from ui.words.language import marked, say
 

@@ -18,7 +18,7 @@ from ui.labs.diffusion.lab import DiffusionLab
 from ui.labs.lab import Lab
 from ui.labs.speculative.lab import SpeculativeLab
 from ui.models import chooser
-from ui.models.chooser import Choice
+from ui.models.choice import Choice
 
 CHOICES = {"language": "choices", "source": '[" we went home", " it was late"]'}
 SAVED = {  # by lab, the inputs of the saved text, which differ from a page's opening inputs

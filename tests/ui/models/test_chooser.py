@@ -21,9 +21,10 @@ from tests.engine.test_panics import PanicException
 from tests.ui import hostile
 from tests.waiting import until
 from ui.jobs import LOADS
+from ui.models import choice_fields, servers
 from ui.models import chooser as model_chooser
-from ui.models import servers
-from ui.models.chooser import KINDS, Choice, Load, allowed, shared_model
+from ui.models.choice import KINDS, Choice
+from ui.models.chooser import Load, allowed, shared_model
 from ui.models.first_model import first_model, load_quietly
 from ui.server.addresses import Addresses
 from ui.server.guard import Guard
@@ -142,7 +143,7 @@ def test_failed_load_shows_why_and_changes_nothing(app, tmp_path):
         ("folder", ["owner/name"], "There is no folder"),  # the hub is not asked
         ("folder", ["~nobody-of-this-name/x"], "There is no folder"),
         ("folder", ["a\x00b"], "There is no folder"),
-        ("folder", ["  "], "type a folder or a hub id"),
+        ("folder", ["  "], "type a folder, a file or a hub id"),
         ("folder", [str(tmp_path)], "config.json"),
         (
             "folder",
@@ -388,6 +389,43 @@ def test_unlisted_model_is_refused(monkeypatch, tiny, path):
     visit.begin(Choice.parse(path.format(tiny=tiny)))
     assert visit.load is None
     assert "is not among the models" in visit.problem and "DECODING_MODELS=" in visit.problem
+
+
+# --- models that are fetched ----------------------------------------------------------------------
+
+
+def test_model_with_terms_is_fetched_once_they_are_accepted(app, monkeypatch):
+    accepted = []
+    monkeypatch.setattr(choice_fields, "is_fetched", lambda name: False)
+    monkeypatch.setattr(model_chooser, "accept_terms", accepted.append)
+    monkeypatch.setattr(model_chooser, "load_model", lambda source, **_: named(source))
+    app.radio(key="model_kind").set_value("gemma3").run()
+    assert any("Licence: Gemma Terms of Use" in each.value for each in app.caption)
+    pressed(app)
+    assert errors(app) == [
+        "No model is named yet; type a folder, a file or a hub id, or accept the terms."
+    ]
+    app.checkbox(key="model_accepts").check().run()
+    pressed(app)
+    assert (accepted, source(app)) == (["gemma3"], "gemma3")
+
+
+def named(source: str) -> TopN:
+    model = TopN(bundled(), 50)
+    model.source = source
+    return model
+
+
+def test_fetched_model_is_offered_to_visitors_and_removed(app, monkeypatch):
+    removed = []
+    for module in (model_chooser, choice_fields):
+        monkeypatch.setattr(module, "is_fetched", lambda name: name == "smollm2")
+    monkeypatch.setattr(choice_fields, "remove_fetched", removed.append)
+    app.radio(key="model_kind").set_value("smollm2").run()
+    app.button(key="model_remove").click().run()
+    assert removed == ["smollm2"]
+    monkeypatch.setattr(model_chooser, "served_to_others", lambda: True)
+    assert allowed() == [*OURS, Choice("smollm2")]
 
 
 # --- servers --------------------------------------------------------------------------------------

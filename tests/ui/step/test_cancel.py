@@ -9,7 +9,7 @@ from engine.model import LanguageModel
 from engine.runner import runner
 from engine.runner.scheduler import SCHEDULER, Kind
 from tests.ui.step.live_page import LivePage, client, opened
-from ui.models.chooser import Choice
+from ui.models.choice import Choice
 from ui.models.first_model import load
 from ui.server import websocket
 from ui.step import busy, channel

@@ -20,7 +20,8 @@ from engine.sampling import SamplingSettings
 from tests.engine.test_panics import PANICS, backtracking
 from tests.ui.step.live_page import SETTINGS, LivePage, client, opened, reconnected
 from tests.ui.visits.test_in_hand import Holder
-from ui.models.chooser import Choice, shared_model
+from ui.models.choice import Choice
+from ui.models.chooser import shared_model
 from ui.step import channel
 from ui.step.events import ACTIONS, QUESTIONS
 from ui.step.session import Session

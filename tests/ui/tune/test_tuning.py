@@ -13,7 +13,8 @@ from engine.sampling.samplers import Banned, Dry
 from engine.study.sweep import MOST_TEXTS
 from tests.ui import hostile
 from tests.ui.tune.sweeping import PATIENCE_S, finished
-from ui.models.chooser import Choice, shared_model
+from ui.models.choice import Choice
+from ui.models.chooser import shared_model
 from ui.tune.metrics import cell_label, extremes
 from ui.tune.results import _cell_metrics
 from ui.tune.sweep_job import SweepJob

@@ -16,7 +16,8 @@ from engine.calculator import HALF, Described, Estimate, estimate
 from engine.errors import DecodingError
 from engine.model import LanguageModel, formula_of
 from ui.jobs import COUNTS, UNKNOWN, Call, Owner
-from ui.models.chooser import Choice, check_allowed
+from ui.models.choice import Choice
+from ui.models.chooser import check_allowed
 from ui.shell.work import owner
 from ui.words.errors import told
 from ui.words.language import marked

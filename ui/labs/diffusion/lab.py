@@ -24,7 +24,8 @@ from engine.trace import DiffusionStep, Trace
 from ui.jobs import Call, Job, Owner
 from ui.labs.inputs import Inputs
 from ui.labs.lab import Lab
-from ui.models.chooser import Choice, check_allowed
+from ui.models.choice import Choice
+from ui.models.chooser import check_allowed
 from ui.models.first_model import load_quietly
 from ui.models.models import SharedModels
 from ui.playing import PATIENCE_SECONDS

@@ -25,7 +25,8 @@ from ui.jobs import Job, Owner
 from ui.labs.diffusion.lab import masked_model
 from ui.labs.inputs import ConstrainableInputs, PlainInputs
 from ui.labs.state import InputsState
-from ui.models.chooser import Choice, shared_model
+from ui.models.choice import Choice
+from ui.models.chooser import shared_model
 from ui.texts.texts import check_prompt
 from ui.words.errors import told
 from ui.words.language import marked, say

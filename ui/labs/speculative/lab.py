@@ -17,7 +17,8 @@ from engine.trace import REJECTED, Trace
 from ui.jobs import Job, Owner
 from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
-from ui.models.chooser import Choice, check_allowed, shared_model
+from ui.models.choice import Choice
+from ui.models.chooser import check_allowed, shared_model
 from ui.texts.constraints import typed_of
 from ui.texts.limits import MOST_TOKENS
 from ui.words.language import marked, say
