@@ -46,6 +46,7 @@ __getattr__, __dir__, __all__ = door(
         "errors": "DecodingError",
         "model": "LanguageModel load_model",
         "sampling": "SamplingSettings",
+        "study": "read_text",
         "trace": "Trace",
     },
 )

@@ -3,6 +3,7 @@
 metrics           metrics of one text, and of many together
 sweep             one or two settings over a grid, and the texts they give
 likelihood        how likely a model finds a text
+reading           a text read token by token: probabilities, ranks, what else was likely
 exact_search      the most likely text of at most n tokens, with a proof
 search_error      how far beam search falls short of it
 set_texts         texts of beam search, greedy decoding and nucleus sampling, side by side
@@ -32,6 +33,7 @@ __getattr__, __dir__, __all__ = door(
         "likelihood": "token_logprobs",
         "metrics": "METRICS Spread Summary TextMetrics find_loop summary text_metrics",
         "one_clock": "Entrant OneClock Timed",
+        "reading": "TOP PendingReading ReadToken TextReading read_text",
         "search_error": "BEAM_WIDTHS Miss SearchError SearchErrorStudy",
         "set_texts": "BEAM GREEDY KINDS SAMPLE SAMPLES SetText write_set_texts",
         "speedup": "SpeedCurve SpeedPoint SpeedTrial",

@@ -14,7 +14,7 @@ from engine.model import LanguageModel
 from engine.runner.runner import open_sequence
 from engine.sampling.ranking import RankedRow
 
-_ROWS = 256  # rows of logits at once: 16 MiB for a vocabulary of 16,384
+_NUMBERS = 2**22  # logits at once: 16 MiB, so 256 rows of a vocabulary of 16,384
 
 
 def token_logprobs(
@@ -72,8 +72,9 @@ def next_rows(
         if len(prompt_ids) > 1:
             runner.extend(prompt_ids[:-1])
         read = [prompt_ids[-1], *wanted[:-1]]
-        for start in range(0, len(read), _ROWS):
-            part = read[start : start + _ROWS]
+        rows = max(1, _NUMBERS // model.vocab_size)
+        for start in range(0, len(read), rows):
+            part = read[start : start + rows]
             yield from runner.extend(part, all_positions=True).forward.logits
     finally:
         runner.release()

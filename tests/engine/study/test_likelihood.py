@@ -27,8 +27,8 @@ def test_logprobs_match_the_decoders_record():
 
 
 def test_logprobs_match_a_plain_forward_pass(monkeypatch):
-    monkeypatch.setattr(likelihood, "_ROWS", 3)
     model = tiny_models.shared("gpt2")
+    monkeypatch.setattr(likelihood, "_NUMBERS", 3 * model.vocab_size)
     ids = [5, 1, 7, 7, 2, 9, 0]
     with torch.inference_mode():
         logits = model.hf(torch.tensor([[*PROMPT, *ids]])).logits[0].double()
