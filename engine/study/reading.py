@@ -46,7 +46,7 @@ class ReadToken:
     top: tuple[np.ndarray, np.ndarray] = field(repr=False, compare=False)
 
     @property
-    def surprise_bits(self) -> float:
+    def surprisal_bits(self) -> float:
         """-log2 of its probability."""
         return -self.logprob / _LN2
 

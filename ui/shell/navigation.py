@@ -17,6 +17,7 @@ HOME = "pages/step.py"
 MAIN = {  # by file, the name in the navigation
     HOME: marked("Step"),
     "pages/compare.py": marked("Compare"),
+    "pages/read.py": marked("Read"),
     "pages/tune.py": marked("Tune"),
     "pages/cache.py": marked("Cache"),
 }

@@ -1,18 +1,10 @@
 // A text as tokens: point at one for its facts, choose one for its making. Arrow keys move from token to token.
 
 import { element, set_attribute, set_class } from '../../lib/dom.js';
+import { next_place } from '../../lib/list_keys.js';
 import { say } from '../../words/say.js';
 
 /** @import { ShownToken, Side, TokensActions, TokensState } from '../../types.js' */
-
-/** The token that a key leads to from the current one. @param {string} key @param {number} from @param {number} last */
-function next_place(key, from, last) {
-  if (key === 'Home') return 0;
-  if (key === 'End') return last;
-  if (key === 'ArrowRight' || key === 'ArrowDown') return Math.min(from + 1, last);
-  if (key === 'ArrowLeft' || key === 'ArrowUp') return Math.max(from - 1, 0);
-  return null;
-}
 
 /** @param {ShownToken} token @param {number} place */
 function look_of({ is_special, is_inserted, is_partial, pre_token }, place) {

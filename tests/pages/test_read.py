@@ -1,0 +1,100 @@
+"""The page Read without a browser: readings, two continuations, limits, going on from a token."""
+
+import json
+import math
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine import read_text
+from tests.bundled import bundled
+from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
+from tests.pages.translated import left_in_english
+from ui.models.startup import START
+from ui.read.message import packed
+from ui.read.page import _go_on
+from ui.read.state import EXAMPLES, LONGEST, ReadState
+
+PAGE = "pages/read.py"
+
+
+@pytest.fixture
+def app(monkeypatch) -> AppTest:
+    monkeypatch.delenv("DECODING_MODEL", raising=False)
+    app = in_tab(new_app()).run()
+    START.wait(lambda activity: None, lambda: True)
+    app.switch_page(PAGE).run()
+    return settled(app)
+
+
+def held(app: AppTest) -> ReadState:
+    return visit_of(app).present("read")
+
+
+def settled(app: AppTest) -> AppTest:
+    assert held(app).work is None or held(app).work.wait(30)
+    assert not app.run().exception
+    return app
+
+
+def html(app: AppTest) -> str:
+    return " ".join(str(each.proto.body) for each in app.get("html"))
+
+
+def test_text_is_read_at_once_and_again_after_a_change(app):
+    [reading] = held(app).work.readings
+    assert reading == read_text(bundled(), EXAMPLES["A story as the model knows it"][1])
+    assert f"perplexity {reading.perplexity:.2f} per token" in html(app)
+    assert any("surprises most" in each.value for each in app.markdown)
+    field(app, "text_area", "read_prompt").set_value("The cat sat on the mat.").run()
+    settled(app)
+    assert held(app).work.readings[0].tokens[-1].text == "."
+    restarted(app)
+    assert held(settled(app.run())).inputs.prompt == "The cat sat on the mat."
+
+
+def test_two_continuations_are_compared(app):
+    field(app, "selectbox", "read_example").set_value("Two answers").run()
+    settled(app)
+    one, other = held(app).work.readings
+    times = math.exp(one.logprob - other.logprob)
+    assert times > 100 and one.tokens[0].text == " Paris"
+    said = " ".join(each.value for each in app.markdown).replace("\\", "")
+    assert f"is {times:,.3g} times as likely" in said and "They part at token 1" in said
+    assert "Two continuations" in html(app)
+
+
+def test_message_has_every_token_with_its_alternatives():
+    reading = read_text(bundled(), "Once upon a time", top=3)
+    message = json.loads(packed(reading, bundled().vocabulary))
+    assert message["before"] == "Once" and message["forks"] == reading.forks()
+    for sent, token in zip(message["tokens"], reading.tokens, strict=True):
+        assert sent["probability"] == pytest.approx(math.exp(token.logprob), rel=1e-5)
+        assert sent["surprisal"] == pytest.approx(token.surprisal_bits, rel=1e-5)
+        assert (sent["rank"], len(sent["top"])) == (token.rank, 3)
+        assert [own for _, _, own in sent["top"]].count(True) == (token.rank <= 3)
+
+
+def test_long_and_empty_texts_are_refused_and_the_reading_stays(app):
+    before = held(app).work
+    field(app, "text_area", "read_prompt").set_value("a" * (LONGEST + 1)).run()
+    assert "at most 10,000" in held(app).error and held(app).work is before
+    field(app, "text_area", "read_prompt").set_value("").run()
+    assert "text is empty" in held(app).error and held(app).work is before
+
+
+def test_step_page_goes_on_from_a_token(app, monkeypatch):
+    handed = []
+    monkeypatch.setattr("ui.read.page.this_visit", lambda: None)
+    monkeypatch.setattr("ui.read.page.open_in_step_page", lambda visit, text: handed.append(text))
+    state = held(app)
+    _go_on(state, state.work, 4)
+    _go_on(state, state.work, 10_000)
+    _go_on(state, state.work, "x")
+    assert [each.beginning.prompt for each in handed] == ["Once upon a time,"]
+
+
+def test_page_is_translated(app):
+    held(app).change(prompt=" Paris.", before="The capital of France is", other=" London.")
+    app.session_state["language"] = "de"
+    assert left_in_english(settled(app), "de") == []

@@ -1,0 +1,48 @@
+"""The message to the browser with a reading (`ui/components/js/parts/reading/types.js`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from engine.model import Vocabulary
+from engine.study import ReadToken, TextReading
+from ui.words.labels import token_label
+
+DIGITS = 6  # significant ones of a figure
+
+
+def packed(reading: TextReading, vocabulary: Vocabulary) -> str:
+    """Return the message as JSON."""
+
+    def label(token_id: int) -> str:
+        return token_label(vocabulary.label(token_id))
+
+    def token_of(token: ReadToken) -> dict[str, Any]:
+        ids, logprobs = token.top
+        top = zip(ids.tolist(), logprobs.tolist(), strict=True)
+        return {
+            "label": label(token.token_id),
+            "is_special": token.is_special,
+            "probability": _rounded(math.exp(token.logprob)),
+            "surprisal": _rounded(token.surprisal_bits),
+            "rank": token.rank,
+            "entropy": _rounded(token.entropy_bits),
+            "top": [
+                (label(each), _rounded(math.exp(logprob)), each == token.token_id)
+                for each, logprob in top
+            ],
+        }
+
+    message = {
+        "before": "".join(map(label, reading.prompt_ids)),
+        "tokens": [token_of(token) for token in reading.tokens],
+        "forks": reading.forks(),
+    }
+    return json.dumps(message, separators=(",", ":"))
+
+
+def _rounded(value: float) -> float:
+    """Return a figure with as many digits as the page shows; infinity becomes a large number."""
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else 1e9

@@ -1,0 +1,125 @@
+"""The page Read: fields, the text shaded token by token, its figures, and two continuations."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from engine.sampling import SamplingSettings
+from engine.study import TextReading
+from ui.components.apps import mount_app
+from ui.labs import fields
+from ui.labs.page import STYLE, notice_line
+from ui.read import view
+from ui.read.message import packed
+from ui.read.state import EXAMPLES, LONGEST, ReadJob, ReadState
+from ui.server.problems import guarded
+from ui.shell.fields import bound
+from ui.shell.work import look_every, owner, watching, work_buttons, work_state
+from ui.step.for_others import open_in_step_page
+from ui.texts.texts import Beginning
+from ui.visit_page import VisitPage
+from ui.visits.handover import HandedOver
+from ui.visits.tab import this_visit
+from ui.words.labels import markdown_text
+from ui.words.language import marked, say
+
+PAGE = VisitPage(
+    ReadState.name,
+    begin=ReadState,
+    restore=ReadState.restored,
+    lost=marked("Your last text on this page could not be read, so it starts over."),
+    kept=marked("The texts are kept; press Read to have the new model read them."),
+    needs=("all_positions", "full_row"),
+)
+ABOUT = marked(
+    "**Read.** How likely the model finds every token of a text that exists, and what else it "
+    "expected. Choose a token for its alternatives."
+)
+_GO_ON = "read_go_on"  # in the session's state: the place to go on from
+
+
+def read_page() -> None:
+    """Draw the whole page."""
+    state = PAGE.opened(STYLE, about=say(ABOUT))
+    if state is None:
+        return
+    with st.container(key="read_fields"):
+        guarded(_fields, "the fields")(state)
+    watching(guarded(_live, "the text"), lambda: look_every(state.work))(state)
+
+
+def _fields(state: ReadState) -> None:
+    def choose(name: str | None) -> None:
+        if name:
+            before, text, other = EXAMPLES[name]
+            state.change(prompt=text, before=before, other=other)
+
+    left, right = st.columns([5, 2])
+    with left:
+        most = say("At most {count} characters.", count=f"{LONGEST:,}")
+        fields.text(state, "prompt", say("Text"), help=most)
+    with right:
+        st.selectbox(
+            say("Example"),
+            list(EXAMPLES),
+            index=None,
+            format_func=say,
+            placeholder=say("Choose a text"),
+            **bound("read_example", None, choose),
+        )
+    with fields.row():
+        judged, compared = say("not judged"), say("to compare")
+        fields.line(state, "before", say("Before it"), placeholder=judged, width=320)
+        fields.line(state, "other", say("Or this text"), placeholder=compared, width=320)
+        work_buttons("read_work", say("Read"), state.work, state.begin)
+    state.begin_alone(owner())
+
+
+def _live(state: ReadState) -> None:
+    place = st.session_state.pop(_GO_ON, None)
+    if place is not None and state.work is not None:
+        _go_on(state, state.work, place)
+    if state.error:
+        st.error(markdown_text(state.error))
+    work = state.work
+    work_state(work)
+    if work is None or work.is_running:
+        return
+    reading, *others = work.readings
+    notice_line(state.name, view.notice(reading, work.vocabulary))
+    if not reading.tokens:
+        return
+    st.html(view.figures(reading, work.inputs.before))
+    mount_app(
+        "reading",
+        marked("Text, token by token"),
+        {"reading": packed(reading, work.vocabulary)},
+        go_on=_on_go_on,
+    )
+    for other in others:
+        _comparison(reading, other, work)
+
+
+def _comparison(reading: TextReading, other: TextReading, work: ReadJob) -> None:
+    if not other.tokens:
+        return
+    st.subheader(say("Two continuations"), anchor=False)
+    st.markdown(markdown_text(view.verdict(reading, other, work.vocabulary)))
+    st.html(view.comparison(reading, other, work.vocabulary))
+
+
+def _on_go_on() -> None:
+    st.session_state[_GO_ON] = st.session_state["reading"].go_on
+
+
+def _go_on(state: ReadState, work: ReadJob, place: object) -> None:
+    """Begin a text on the step page with everything before a token."""
+    [reading, *_] = work.readings
+    if not isinstance(place, int) or not 0 <= place < len(reading.tokens):
+        return
+    vocabulary = work.vocabulary
+    ids = [*reading.prompt_ids, *(token.token_id for token in reading.tokens[:place])]
+    words = (vocabulary.token_bytes(each) for each in ids if not vocabulary.is_special(each))
+    plain = b"".join(words)
+    beginning = Beginning(plain.decode("utf-8", "replace"))
+    open_in_step_page(this_visit(), HandedOver(state.model, beginning, SamplingSettings()))

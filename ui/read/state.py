@@ -1,0 +1,126 @@
+"""A visitor's state of the page Read: a text, what comes before it, and the readings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.errors import PromptError
+from engine.model import LanguageModel
+from engine.study import PendingReading, TextReading
+from ui.jobs import Job, Owner
+from ui.labs.inputs import Inputs, PlainInputs
+from ui.labs.state import InputsState
+from ui.models.chooser import begins_alone
+from ui.words.language import marked, say
+
+LONGEST = 10_000  # characters of a text
+_EVERY = 16  # tokens between two looks at whether to go on
+EXAMPLES = {
+    marked("A story as the model knows it"): (
+        "",
+        "Once upon a time, there was a little girl named Lily. She loved to play outside in the "
+        "sunshine. One day, she saw a big, red ball in the park. She wanted to play with it, but "
+        "it belonged to a boy.",
+        "",
+    ),
+    marked("A surprise in a story"): (
+        "",
+        "Once upon a time, there was a little girl named Lily. She loved to play with her "
+        "committee. One day, her mom said: Lily, the parliament of the refrigerator is closed.",
+        "",
+    ),
+    marked("Two answers"): ("The capital of France is", " Paris.", " London."),
+    marked("Two spellings"): ("The sky is", " grey today.", " gray today."),
+}
+_FIRST = next(iter(EXAMPLES.values()))
+
+
+@dataclass(frozen=True)
+class ReadInputs(Inputs):
+    """Inputs of the page Read.
+
+    Attributes in addition to the text, which is called `prompt`:
+        before: what comes before the text, and is not judged.
+        other: another text in its place, to compare; empty for none.
+    """
+
+    prompt: str = _FIRST[1]
+    before: str = _FIRST[0]
+    other: str = _FIRST[2]
+
+
+class ReadJob(Job):
+    """Reads a text, and the other one if there is one.
+
+    Attributes:
+        vocabulary: that of the model.
+    """
+
+    doing = marked("the text")
+    noun = "token"
+    kept = marked("What was read is kept; press Continue to resume.")
+
+    def __init__(self, model: LanguageModel, inputs: ReadInputs) -> None:
+        self.vocabulary = model.vocabulary
+        texts = [inputs.prompt, *([inputs.other] if inputs.other else [])]
+        self._pending = [_pending(model, text, inputs.before) for text in texts]
+        super().__init__(sum(len(one.token_ids) for one in self._pending))
+
+    def _passes(self) -> Iterator[float | None]:
+        for pending in self._pending:
+            for done in pending.run():
+                if done % _EVERY == 0:
+                    yield self._left_by_count()
+                    if self.is_cancelled:
+                        return
+        yield None
+
+    @property
+    def texts_done(self) -> int:
+        """Number of tokens read."""
+        return sum(one.done for one in self._pending)
+
+    @property
+    def readings(self) -> list[TextReading]:
+        """The readings: of the text, and of the other one."""
+        return [one.result for one in self._pending]
+
+
+class ReadState(InputsState[ReadInputs]):
+    """One visitor's page Read.
+
+    Attributes in addition to those of `InputsState`:
+        work: the last reading; None before the first.
+    """
+
+    name: ClassVar[str] = "read"
+    inputs_class: ClassVar[type[PlainInputs]] = ReadInputs
+    prompt_holders: ClassVar[tuple[()]] = ()
+    work: ReadJob | None = None
+
+    def take(self, inputs: ReadInputs) -> None:
+        """Set the inputs, and read at once on a model that reads quickly."""
+        super().take(inputs)
+        if begins_alone(self.model):
+            self.begin(self.owner)
+
+    def begin(self, owner: Owner) -> None:
+        """Start to read the text on screen; if it is refused, the last reading stays."""
+        self.begin_work("work", lambda: ReadJob(self.model, self.inputs), owner)
+        self.began_alone = True
+
+
+def _pending(model: LanguageModel, text: str, before: str) -> PendingReading:
+    for typed in (text, before):
+        if len(typed) > LONGEST:
+            raise PromptError(
+                say(
+                    "The text has {count} characters, and the page reads at most {most}; shorten "
+                    "it, or use read_text in Python.",
+                    count=f"{len(typed):,}",
+                    most=f"{LONGEST:,}",
+                )
+            )
+    return PendingReading(model, text, prompt=before)
