@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from transformers.utils.chat_template_utils import encode_marked_chat, mark_control_tokens
@@ -37,11 +38,9 @@ def prepare() -> None:
 
 
 def render(
-    tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int, system: str | None = None
+    tokenizer: PreTrainedTokenizerBase, turns: Sequence[dict[str, str]], most_bytes: int
 ) -> str:
-    """Return a user's message in the chat template, up to the start of the model's answer.
-
-    A system message comes before it, if one is given.
+    """Return a conversation in the chat template, up to the start of the model's answer.
 
     Raises:
         PromptError: the text is longer than `most_bytes`.
@@ -50,7 +49,7 @@ def render(
     special = {name: _plain(token) for name, token in tokenizer.special_tokens_map.items()}
     request = {
         "template": tokenizer.get_chat_template(),
-        "messages": _messages(message, system),
+        "messages": list(turns),
         "special_tokens": special,
         "most_bytes": most_bytes,
     }
@@ -92,33 +91,36 @@ def render(
 
 
 def messages(
-    tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int
+    tokenizer: PreTrainedTokenizerBase, turns: list[dict[str, str]], most_bytes: int
 ) -> list[dict[str, str]]:
-    """Return a user's message, preceded by the template's default system message if it has one.
+    """Return a conversation, preceded by the template's default system message if it has one.
 
     The default is found as the text that a different system message replaces.
 
     Raises:
         PromptError, TokenizerError: as in `render`.
     """
-    text = render(tokenizer, message, most_bytes)
+    if turns[0]["role"] == "system":
+        return turns
+
+    def after(system: str) -> list[dict[str, str]]:
+        return [{"role": "system", "content": system}, *turns]
+
+    text = render(tokenizer, turns, most_bytes)
     with contextlib.suppress(TokenizerError):  # a template for users and assistants only
-        before, _, after = render(tokenizer, message, most_bytes, _PROBE).partition(_PROBE)
-        system = text.removeprefix(before).removesuffix(after)
-        if system and render(tokenizer, message, most_bytes, system) == text:
-            return _messages(message, system)
-    return _messages(message)
+        start, _, end = render(tokenizer, after(_PROBE), most_bytes).partition(_PROBE)
+        system = text.removeprefix(start).removesuffix(end)
+        if system and render(tokenizer, after(system), most_bytes) == text:
+            return after(system)
+    return turns
 
 
-def _messages(message: str, system: str | None = None) -> list[dict[str, str]]:
-    first = [] if system is None else [{"role": "system", "content": system}]
-    return [*first, {"role": "user", "content": message}]
+def encode(
+    tokenizer: PreTrainedTokenizerBase, turns: Sequence[dict[str, str]], most_bytes: int
+) -> list[int]:
+    """Return the token ids of `render`, with control tokens in the messages as plain text.
 
-
-def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) -> list[int]:
-    """Return the token ids of `render`, with control tokens in the message as plain text.
-
-    The message's control tokens are marked before it is rendered, and encoded by themselves
+    The messages' control tokens are marked before they are rendered, and encoded by themselves
     without the tokenizer's added tokens, as `apply_chat_template(sanitize_control_tokens=True)`
     does.
 
@@ -129,7 +131,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, message: str, most_bytes: int) ->
     longest_first = sorted(_control_tokens(tokenizer), key=len, reverse=True)
     # (?!) never matches
     pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
-    marked = mark_control_tokens(message, pattern)
+    marked = [turn | {"content": mark_control_tokens(turn["content"], pattern)} for turn in turns]
     text = render(tokenizer, marked, most_bytes)
     try:
         # Tokenizers refuse a lone surrogate, which is not a character.

@@ -30,7 +30,7 @@ from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, spare_single_rows
 from engine.model.loaded import About, LoadedModel
 from engine.model.passes import note_pass
 from engine.model.preemption import pause_between_layers, seconds_paused
-from engine.model.vocabulary import Vocabulary
+from engine.model.vocabulary import Turns, Vocabulary
 
 
 class LanguageModel(LoadedModel):
@@ -111,6 +111,20 @@ class LanguageModel(LoadedModel):
         ends = tuple(self.eos_ids)
         table = partial(self.vocabulary.token_table, ends) if self.vocabulary.known else None
         return Places(table, self.vocab_size)
+
+    def chat(self, messages: str | Turns) -> list[int]:
+        """Return the token ids of a conversation in the model's chat template, as a prompt.
+
+            >>> model.chat([{"role": "system", "content": "Be brief."},
+            ...             {"role": "user", "content": "What is the capital of France?"}])
+
+        Control tokens in a message are encoded as plain text.
+
+        Raises:
+            PromptError: a message is empty or too large, or has no role or no text.
+            TokenizerError: there is no template, or it refuses the conversation.
+        """
+        return self.vocabulary.chat_ids(messages)
 
     def new_cache(self) -> Cache:
         """Return an empty cache for this model."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 # A longer prompt is refused before it reaches the tokenizer. It would fit no context in use today,
 # and tokenizing it would take seconds and hundreds of megabytes.
 MAX_PROMPT_BYTES = 4_000_000
+# Messages of a conversation, each with a role and a content.
+Turns = Sequence[Mapping[str, str]]
 THE_PROMPT = msg("The prompt")  # subject of a refusal; guidance substitutes its own
 
 
@@ -143,32 +145,30 @@ class Vocabulary:
         """True if the tokenizer has a chat template."""
         return chat_template.has_chat_template(self.tokenizer)
 
-    def chat(self, message: str) -> str:
-        """Return a user's message in the chat template, up to the model's answer.
+    def chat(self, message: str | Turns) -> str:
+        """Return a user's message, or a conversation, in the chat template up to the next answer.
 
         Templates are Jinja programs that come with the model; they run in a sandbox, in a process
         with limits on time and memory.
 
         Raises:
-            PromptError: the message is empty or too large.
+            PromptError: the message is empty or too large, or one has no role or no text.
             TokenizerError: there is no template, or it cannot be applied to this message.
         """
-        return chat_template.render(self._chat_tokenizer(), checked_text(message), MAX_PROMPT_BYTES)
+        return chat_template.render(self._chat_tokenizer(), turns_of(message), MAX_PROMPT_BYTES)
 
     @panics_as_errors()
-    def chat_ids(self, message: str) -> list[int]:
+    def chat_ids(self, message: str | Turns) -> list[int]:
         """Return the token ids of `chat`; only the template writes special tokens.
 
         Control tokens in the message are encoded as plain text: typing ``<|im_end|>`` does not end
         a turn.
         """
-        return chat_template.encode(self._chat_tokenizer(), checked_text(message), MAX_PROMPT_BYTES)
+        return chat_template.encode(self._chat_tokenizer(), turns_of(message), MAX_PROMPT_BYTES)
 
-    def chat_messages(self, message: str) -> list[dict[str, str]]:
+    def chat_messages(self, message: str | Turns) -> list[dict[str, str]]:
         """Return the messages that `chat` lays out, the template's own system message first."""
-        return chat_template.messages(
-            self._chat_tokenizer(), checked_text(message), MAX_PROMPT_BYTES
-        )
+        return chat_template.messages(self._chat_tokenizer(), turns_of(message), MAX_PROMPT_BYTES)
 
     def _chat_tokenizer(self) -> PreTrainedTokenizerBase:
         tokenizer = self._tokenizer()
@@ -198,6 +198,30 @@ def checked_text(text: str) -> str:
         )
     # A lone surrogate is not a character, and tokenizers refuse it.
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def turns_of(message: str | Turns) -> list[dict[str, str]]:
+    """Return the turns of a conversation; a text is a user's message alone.
+
+    Raises:
+        PromptError: there is no turn, or one has no role or no text.
+    """
+    if isinstance(message, str):
+        return [{"role": "user", "content": checked_text(message)}]
+    turns = list(message)
+    if not turns:
+        raise PromptError("The conversation is empty; give at least one message.")
+    for place, turn in enumerate(turns, 1):
+        given = turn if isinstance(turn, Mapping) else {}
+        if not all(isinstance(given.get(name), str) for name in ("role", "content")):
+            raise PromptError(
+                "Message {place} of the conversation must have a role and a text, as in {example}.",
+                (place, '{"role": "user", "content": "Hi"}'),
+            )
+    return [
+        {"role": turn["role"], "content": checked_text(turn["content"]) if turn["content"] else ""}
+        for turn in turns
+    ]
 
 
 def readable(data: bytes) -> str:

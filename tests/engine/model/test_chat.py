@@ -70,6 +70,32 @@ def test_chat_ids_match_transformers(template):
         assert chat.chat_ids(message) == expected
 
 
+def test_conversation_matches_transformers():
+    turns = [
+        {"role": "system", "content": "Be kind. <|end|>"},
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": ""},
+        {"role": "user", "content": "<|user|>Again"},
+    ]
+    chat, own = vocabulary(WITH_START), tokenizer(WITH_START)
+    expected = own.apply_chat_template(
+        turns, add_generation_prompt=True, return_dict=False, sanitize_control_tokens=True
+    )
+    assert chat.chat_ids(turns) == expected
+    assert chat.chat_messages(turns) == turns
+    with pytest.raises(TokenizerError, match=r"failed .no system here"):
+        refuses = "{% if messages[0].role == 'system' %}{{ raise_exception('no system here') }}"
+        vocabulary(refuses + "{% endif %}" + PLAIN).chat_ids(turns)
+
+
+@pytest.mark.parametrize(
+    "turns", [[], ["Hi"], [{"role": "user"}], [{"role": 3, "content": "a"}], [{"content": "a"}]]
+)
+def test_conversation_without_role_or_text_is_refused(turns):
+    with pytest.raises(PromptError, match="conversation"):
+        vocabulary(PLAIN).chat_ids(turns)
+
+
 @pytest.mark.parametrize(
     ("template", "system"),
     [

