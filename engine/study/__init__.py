@@ -3,6 +3,7 @@
 metrics           metrics of one text, and of many together
 sweep             one or two settings over a grid, and the texts they give
 likelihood        how likely a model finds a text
+api_answer        the answer of a model's API as JSON, with its probabilities
 reading           a text read token by token: probabilities, ranks, what else was likely
 exact_search      the most likely text of at most n tokens, with a proof
 search_error      how far beam search falls short of it
@@ -22,6 +23,7 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "acceptance": "Acceptance",
+        "api_answer": "ApiAnswer GivenToken parse_answer",
         "attention": "attention_weights",
         "constraint": "Broken ConstraintFigures Ribbon figures_at ribbon without_constraint",
         "exact_search": "CANCELLED MOST_EXACT MOST_NODES ExactProgress",

@@ -11,7 +11,7 @@ from tests.bundled import bundled
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from tests.pages.translated import left_in_english
 from ui.models.startup import START
-from ui.read.message import packed
+from ui.read.message import packed, packed_answer
 from ui.read.page import _go_on
 from ui.read.state import EXAMPLES, LONGEST, ReadState
 
@@ -98,3 +98,17 @@ def test_page_is_translated(app):
     held(app).change(prompt=" Paris.", before="The capital of France is", other=" London.")
     app.session_state["language"] = "de"
     assert left_in_english(settled(app), "de") == []
+
+
+def test_answer_of_an_api_is_read_and_shown_as_given(app):
+    given = {"token": " Paris", "logprob": -0.5, "top_logprobs": []}
+    answer = {"model": "theirs", "choices": [{"logprobs": {"content": [given, given]}}]}
+    held(app).change(before="The capital of France is", prompt=json.dumps(answer))
+    settled(app)
+    assert held(app).work.readings[0].text == " Paris Paris"
+    assert any("model theirs: its own tokens" in each.value for each in app.caption)
+    sent = json.loads(packed_answer(held(app).work.answer))["tokens"]
+    assert [each["probability"] for each in sent] == [pytest.approx(math.exp(-0.5), rel=1e-5)] * 2
+    assert (sent[0]["rank"], sent[0]["entropy"]) == (None, None)
+    held(app).change(prompt='{"choices": [{"text": "Hi"}]}')
+    assert "has no probabilities" in held(app).error

@@ -7,14 +7,14 @@ import math
 from typing import Any
 
 from engine.model import Vocabulary
-from engine.study import ReadToken, TextReading
+from engine.study import ApiAnswer, GivenToken, ReadToken, TextReading
 from ui.words.labels import token_label
 
 DIGITS = 6  # significant ones of a figure
 
 
 def packed(reading: TextReading, vocabulary: Vocabulary) -> str:
-    """Return the message as JSON."""
+    """Return the message with a reading as JSON."""
 
     def label(token_id: int) -> str:
         return token_label(vocabulary.label(token_id))
@@ -36,10 +36,34 @@ def packed(reading: TextReading, vocabulary: Vocabulary) -> str:
         }
 
     message = {
+        "can_go_on": True,
         "before": "".join(map(label, reading.prompt_ids)),
         "tokens": [token_of(token) for token in reading.tokens],
         "forks": reading.forks(),
     }
+    return json.dumps(message, separators=(",", ":"))
+
+
+def packed_answer(answer: ApiAnswer) -> str:
+    """Return the message with the probabilities that an API gave."""
+
+    def token_of(token: GivenToken) -> dict[str, Any]:
+        is_known = not math.isnan(token.logprob)
+        return {
+            "label": token_label(token.text),
+            "is_special": False,
+            "probability": _rounded(math.exp(token.logprob)) if is_known else None,
+            "surprisal": _rounded(token.surprisal_bits) if is_known else None,
+            "rank": token.rank,
+            "entropy": None,
+            "top": [
+                (token_label(text), _rounded(math.exp(logprob)), text == token.text)
+                for text, logprob in token.top
+            ],
+        }
+
+    tokens = [token_of(token) for token in answer.tokens]
+    message = {"can_go_on": False, "before": "", "tokens": tokens, "forks": []}
     return json.dumps(message, separators=(",", ":"))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from engine.sampling import SamplingSettings
-from engine.study import TextReading
+from engine.study import ApiAnswer, TextReading
 from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.page import STYLE, notice_line
 from ui.read import view
-from ui.read.message import packed
+from ui.read.message import packed, packed_answer
 from ui.read.state import EXAMPLES, LONGEST, ReadJob, ReadState
 from ui.server.problems import guarded
 from ui.shell.fields import bound
@@ -56,7 +56,10 @@ def _fields(state: ReadState) -> None:
 
     left, right = st.columns([5, 2])
     with left:
-        most = say("At most {count} characters.", count=f"{LONGEST:,}")
+        most = say(
+            "At most {count} characters, or the answer of an API as JSON, with its probabilities.",
+            count=f"{LONGEST:,}",
+        )
         fields.text(state, "prompt", say("Text"), help=most)
     with right:
         st.selectbox(
@@ -98,6 +101,8 @@ def _live(state: ReadState) -> None:
     )
     for other in others:
         _comparison(reading, other, work)
+    if work.answer is not None:
+        _given(work.answer)
 
 
 def _comparison(reading: TextReading, other: TextReading, work: ReadJob) -> None:
@@ -106,6 +111,22 @@ def _comparison(reading: TextReading, other: TextReading, work: ReadJob) -> None
     st.subheader(say("Two continuations"), anchor=False)
     st.markdown(markdown_text(view.verdict(reading, other, work.vocabulary)))
     st.html(view.comparison(reading, other, work.vocabulary))
+
+
+def _given(answer: ApiAnswer) -> None:
+    st.subheader(say("As the API gave it"), anchor=False)
+    st.caption(
+        markdown_text(
+            say(
+                "{shape}, model {model}: its own tokens, with the probabilities that it gave. A "
+                "rank counts among the tokens that it lists.",
+                shape=say(answer.shape),
+                model=answer.model or say("not named"),
+            )
+        )
+    )
+    data = {"reading": packed_answer(answer)}
+    mount_app("reading", marked("The answer, token by token"), data, key="reading_given")
 
 
 def _on_go_on() -> None:

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from engine.errors import PromptError
 from engine.model import LanguageModel
-from engine.study import PendingReading, TextReading
+from engine.study import PendingReading, TextReading, parse_answer
 from ui.jobs import Job, Owner
-from ui.labs.inputs import Inputs, PlainInputs
+from ui.labs.inputs import LONGEST_TEXT, Inputs, PlainInputs
 from ui.labs.state import InputsState
 from ui.models.chooser import begins_alone
 from ui.words.language import marked, say
@@ -54,8 +54,11 @@ class ReadInputs(Inputs):
 class ReadJob(Job):
     """Reads a text, and the other one if there is one.
 
+    If the text is the answer of an API as JSON, its text is read.
+
     Attributes:
         vocabulary: that of the model.
+        answer: the answer, with the probabilities that its API gave; None for a plain text.
     """
 
     doing = marked("the text")
@@ -64,7 +67,10 @@ class ReadJob(Job):
 
     def __init__(self, model: LanguageModel, inputs: ReadInputs) -> None:
         self.vocabulary = model.vocabulary
-        texts = [inputs.prompt, *([inputs.other] if inputs.other else [])]
+        _check_length(inputs.prompt, LONGEST_TEXT)
+        self.answer = parse_answer(inputs.prompt)
+        text = inputs.prompt if self.answer is None else self.answer.text
+        texts = [text, *([inputs.other] if inputs.other else [])]
         self._pending = [_pending(model, text, inputs.before) for text in texts]
         super().__init__(sum(len(one.token_ids) for one in self._pending))
 
@@ -114,13 +120,17 @@ class ReadState(InputsState[ReadInputs]):
 
 def _pending(model: LanguageModel, text: str, before: str) -> PendingReading:
     for typed in (text, before):
-        if len(typed) > LONGEST:
-            raise PromptError(
-                say(
-                    "The text has {count} characters, and the page reads at most {most}; shorten "
-                    "it, or use read_text in Python.",
-                    count=f"{len(typed):,}",
-                    most=f"{LONGEST:,}",
-                )
-            )
+        _check_length(typed, LONGEST)
     return PendingReading(model, text, prompt=before)
+
+
+def _check_length(typed: str, most: int) -> None:
+    if len(typed) > most:
+        raise PromptError(
+            say(
+                "The text has {count} characters, and the page reads at most {most}; shorten "
+                "it, or use read_text in Python.",
+                count=f"{len(typed):,}",
+                most=f"{most:,}",
+            )
+        )

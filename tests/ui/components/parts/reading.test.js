@@ -22,6 +22,7 @@ const token = (label, probability, changes = {}) => ({
   ...changes,
 });
 const READING = {
+  can_go_on: true,
   before: 'Once',
   tokens: [token('␣upon', 0.9, { rank: 1, entropy: 0.5 }), token(HOSTILE, 0.001), token('␣time', 0.45)],
   forks: [2],

@@ -6,7 +6,7 @@ import * as alternatives from '../../parts/reading/alternatives.js';
 import * as forks from '../../parts/reading/forks.js';
 import * as strip from '../../parts/reading/strip.js';
 
-/** @import { ReadActions, ReadState } from '../../parts/reading/types.js' */
+/** @import { ReadActions, Reading, ReadState } from '../../parts/reading/types.js' */
 
 /**
  * @param {HTMLElement} root the element with class `dv`
@@ -44,12 +44,10 @@ export function mount(root, data, tell) {
   function update(now) {
     if (!now.reading || now.reading === seen) return; // the choice stays as long as the text does
     seen = now.reading;
+    /** @type {Reading} */
     const reading = JSON.parse(seen);
-    const most = reading.tokens.reduce(
-      (/** @type {number} */ best, /** @type {{surprisal: number}} */ { surprisal }, /** @type {number} */ place) =>
-        surprisal > reading.tokens[best].surprisal ? place : best,
-      0,
-    );
+    const surprisals = reading.tokens.map(token => token.surprisal ?? 0);
+    const most = surprisals.indexOf(Math.max(...surprisals));
     state = { reading, chosen: most, measure: state?.measure ?? 'surprisal' };
     change({});
   }

@@ -6,6 +6,9 @@ import { say } from '../../words/say.js';
 
 /** @import { ReadActions, ReadState } from './types.js' */
 
+/** @param {number | null} value @param {(value: number) => string} words */
+const known = (value, words) => (value === null ? say('unknown') : words(value));
+
 /** @param {HTMLElement} root @param {ReadActions} actions */
 export function create(root, actions) {
   const title = element('h3');
@@ -28,11 +31,12 @@ export function create(root, actions) {
       if (!token) return;
       set_text(title, say('Token {place}: {token}', { place: count(chosen + 1), token: quoted(token.label) }));
       const values = {
-        share: percent(token.probability),
-        rank: count(token.rank),
-        surprisal: bits(token.surprisal),
-        uncertainty: bits(token.entropy),
+        share: known(token.probability, percent),
+        rank: known(token.rank, count),
+        surprisal: known(token.surprisal, bits),
+        uncertainty: known(token.entropy, bits),
       };
+      go_on.classList.toggle('dv-hidden', !reading.can_go_on);
       set_text(facts, say('{share} · rank {rank} · surprisal {surprisal} · uncertainty {uncertainty}', values));
       rows.replaceChildren(
         ...token.top.map(([label, probability, is_own], place) =>

@@ -14,7 +14,7 @@ function words_of({ tokens }, place) {
   return say('{place}: {token} {share}, or {other} {other_share}', {
     place: count(place + 1),
     token: token.label,
-    share: percent(token.probability),
+    share: percent(token.probability ?? 0),
     other: other[0],
     other_share: percent(other[1]),
   });

@@ -27,11 +27,17 @@ const MEASURES = {
 };
 
 /** @param {Measure} measure @param {number} value */
-const shade_of = (measure, value) => MEASURES[measure].edges.findLastIndex(least => value >= least);
+const shade_of = (measure, value) =>
+  Math.max(
+    0,
+    MEASURES[measure].edges.findLastIndex(least => value >= least),
+  );
 
 /** @param {ReadToken} token @param {ReadState} state @param {number} place */
 function look_of(token, { measure, chosen, reading }, place) {
-  const names = ['dv-token', 'dv-read-token', `dv-shade-${Math.max(0, shade_of(measure, token[measure]))}`];
+  const names = ['dv-token', 'dv-read-token'];
+  const value = token[measure];
+  if (value !== null) names.push(`dv-shade-${shade_of(measure, value)}`);
   if (token.is_special) names.push('special');
   if (reading.forks.includes(place)) names.push('fork');
   if (place === chosen) names.push('chosen');

@@ -6,13 +6,14 @@
  * @typedef {object} ReadToken
  * @property {string} label
  * @property {boolean} is_special
- * @property {number} probability the model's own
- * @property {number} surprisal -log2 of it, in bits
- * @property {number} rank from 1
- * @property {number} entropy of the distribution, in bits
+ * @property {number | null} probability the model's own; null if unknown, as are all figures
+ * @property {number | null} surprisal -log2 of it, in bits
+ * @property {number | null} rank from 1
+ * @property {number | null} entropy of the distribution, in bits
  * @property {[string, number, boolean][]} top the likeliest tokens: label, probability, whether it is this token
  *
  * @typedef {object} Reading
+ * @property {boolean} can_go_on whether a text can go on from a token
  * @property {string} before the tokens before the text
  * @property {ReadToken[]} tokens
  * @property {number[]} forks places of tokens for which another was nearly as likely
