@@ -43,6 +43,12 @@ class GivenToken:
         return -self.logprob / _LN2
 
     @property
+    def gap(self) -> float:
+        """Its log-probability minus that of the likeliest other listed token; inf without one."""
+        other = next((logprob for text, logprob in self.top if text != self.text), None)
+        return math.inf if other is None or math.isnan(self.logprob) else self.logprob - other
+
+    @property
     def rank(self) -> int | None:
         """Its place among the listed tokens, from 1; None if it is not listed."""
         return next((n for n, (text, _) in enumerate(self.top, 1) if text == self.text), None)

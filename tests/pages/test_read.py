@@ -60,7 +60,8 @@ def test_two_continuations_are_compared(app):
     times = math.exp(one.logprob - other.logprob)
     assert times > 100 and one.tokens[0].text == " Paris"
     said = " ".join(each.value for each in app.markdown).replace("\\", "")
-    assert f"is {times:,.3g} times as likely" in said and "They part at token 1" in said
+    rounded = f"{round(times, 2 - int(math.log10(times))):,.0f}"
+    assert f"is {rounded} times as likely" in said and "They part at token 1" in said
     assert "Two continuations" in html(app)
 
 
@@ -101,13 +102,16 @@ def test_page_is_translated(app):
 
 
 def test_answer_of_an_api_is_read_and_shown_as_given(app):
-    given = {"token": " Paris", "logprob": -0.5, "top_logprobs": []}
+    other = {"token": " Rome", "logprob": -0.9}
+    given = {"token": " Paris", "logprob": -0.5, "top_logprobs": [other]}
     answer = {"model": "theirs", "choices": [{"logprobs": {"content": [given, given]}}]}
     held(app).change(before="The capital of France is", prompt=json.dumps(answer))
     settled(app)
     assert held(app).work.readings[0].text == " Paris Paris"
     assert any("model theirs: its own tokens" in each.value for each in app.caption)
-    sent = json.loads(packed_answer(held(app).work.answer))["tokens"]
+    message = json.loads(packed_answer(held(app).work.answer))
+    sent = message["tokens"]
+    assert (message["forks"], message["can_go_on"]) == ([0, 1], False)
     assert [each["probability"] for each in sent] == [pytest.approx(math.exp(-0.5), rel=1e-5)] * 2
     assert (sent[0]["rank"], sent[0]["entropy"]) == (None, None)
     held(app).change(prompt='{"choices": [{"text": "Hi"}]}')

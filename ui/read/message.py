@@ -11,6 +11,7 @@ from engine.study import ApiAnswer, GivenToken, ReadToken, TextReading
 from ui.words.labels import token_label
 
 DIGITS = 6  # significant ones of a figure
+MAX_GAP = 0.5  # nats between two tokens that are nearly as likely
 
 
 def packed(reading: TextReading, vocabulary: Vocabulary) -> str:
@@ -39,7 +40,7 @@ def packed(reading: TextReading, vocabulary: Vocabulary) -> str:
         "can_go_on": True,
         "before": "".join(map(label, reading.prompt_ids)),
         "tokens": [token_of(token) for token in reading.tokens],
-        "forks": reading.forks(),
+        "forks": reading.forks(MAX_GAP),
     }
     return json.dumps(message, separators=(",", ":"))
 
@@ -63,7 +64,8 @@ def packed_answer(answer: ApiAnswer) -> str:
         }
 
     tokens = [token_of(token) for token in answer.tokens]
-    message = {"can_go_on": False, "before": "", "tokens": tokens, "forks": []}
+    forks = [place for place, token in enumerate(answer.tokens) if abs(token.gap) <= MAX_GAP]
+    message = {"can_go_on": False, "before": "", "tokens": tokens, "forks": forks}
     return json.dumps(message, separators=(",", ":"))
 
 

@@ -81,7 +81,7 @@ def comparison(one: TextReading, other: TextReading, vocabulary: Vocabulary) -> 
         say("surprisal in all, bits"),
         say("perplexity per token"),
     )
-    return table(say("Two continuations"), head, rows, "figures")
+    return table(say("Figures of both"), head, rows, "figures")
 
 
 def verdict(one: TextReading, other: TextReading, vocabulary: Vocabulary) -> str:
@@ -118,7 +118,10 @@ def verdict(one: TextReading, other: TextReading, vocabulary: Vocabulary) -> str
 
 
 def _times(bits: float) -> str:
-    return f"{2**bits:,.3g}" if bits < 20 else say("2 to the power of {bits}", bits=f"{bits:,.0f}")
+    """Return 2**bits in three digits, or as a power if it is long."""
+    if bits >= 40:
+        return say("2 to the power of {bits}", bits=f"{bits:,.0f}")
+    return f"{float(f'{2**bits:.3g}'):,.13g}"
 
 
 def _label(token_id: int, vocabulary: Vocabulary) -> str:
