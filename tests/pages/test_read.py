@@ -62,7 +62,7 @@ def test_two_continuations_are_compared(app):
     said = " ".join(each.value for each in app.markdown).replace("\\", "")
     rounded = f"{round(times, 2 - int(math.log10(times))):,.0f}"
     assert f"is {rounded} times as likely" in said and "They part at token 1" in said
-    assert "Two continuations" in html(app)
+    assert "Figures of both" in html(app)
 
 
 def test_message_has_every_token_with_its_alternatives():
