@@ -19,7 +19,6 @@ import logging
 import os
 import secrets
 import sqlite3
-import sys
 import threading
 import time
 import zlib
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.errors import Message, msg
+from engine.user_folder import user_folder
 from ui.visits.quota import MIB, VISITS, Quota, Row, Terms
 
 NAME = "visits.sqlite3"
@@ -400,17 +400,5 @@ def keeper_here(name: str = NAME, terms: Terms = VISITS) -> Keeper:
     named = os.environ.get(VARIABLE, "").strip()
     if named.lower() == OFF:
         return Keeper(None, name, terms)
-    folder = Path(named).expanduser() if named else _usual_folder()
+    folder = Path(named).expanduser() if named else user_folder("state")
     return Keeper(folder, name, terms)
-
-
-def _usual_folder() -> Path:
-    """Return the app's folder where this operating system keeps the state of programs."""
-    home = Path.home()
-    if sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_STATE_HOME") or home / ".local" / "state")
-    return base / "decoding-visualiser"

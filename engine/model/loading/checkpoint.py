@@ -121,7 +121,7 @@ def locate(
     text = _expanded(source)
     if offered.is_offered(text):
         text = str(offered.fetched(text, progress, local_files_only=local_files_only))
-    is_file = len(text) < 4096 and Path(text).is_file()
+    is_file = _is_file(text)
     is_folder = text in (BUNDLED, BUNDLED_DRAFT) or _is_folder(text) or is_file
     if is_folder and revision is not None:
         remedy = msg("leave it out for local models")
@@ -158,7 +158,7 @@ def is_here(source: str, revision: str | None = None) -> bool:
     if offered.is_offered(source):
         return offered.is_fetched(source)
     if gguf.is_gguf(Path(source)):
-        return Path(_expanded(source)).is_file()
+        return _is_file(_expanded(source))
     if not _HUB_ID.fullmatch(source):
         return False
     try:
@@ -176,6 +176,13 @@ def _is_folder(text: str) -> bool:
     try:
         return bool(text) and Path(text).is_dir()  # Path("") would be the current folder
     except OSError:  # longer than any file name
+        return False
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # longer than any file name, or with a null character
         return False
 
 

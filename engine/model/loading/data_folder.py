@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
+
+from engine.user_folder import user_folder
 
 VARIABLE = "DECODING_DATA"
 # Converted copies beyond this are removed, those first that were used least recently.
@@ -14,16 +15,8 @@ KEPT_BYTES = 20_000_000_000
 
 def data_folder() -> Path:
     """Return the folder that DECODING_DATA names; else the user's folder for data of programs."""
-    if named := os.environ.get(VARIABLE, "").strip():
-        return Path(named).expanduser()
-    home = Path.home()
-    if sys.platform == "darwin":
-        base = home / "Library" / "Application Support"
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    else:
-        base = Path(os.environ.get("XDG_DATA_HOME") or home / ".local" / "share")
-    return base / "decoding-visualiser"
+    named = os.environ.get(VARIABLE, "").strip()
+    return Path(named).expanduser() if named else user_folder("data")
 
 
 def size_of(folder: Path) -> int:
@@ -35,12 +28,12 @@ def remove_oldest(folder: Path, most: int, keep: Path) -> None:
     """Remove folders in a folder until at most `most` bytes are left; `keep` stays.
 
     Args:
-        folder: the folder with the folders.
+        folder: the folder with the folders; those that begin with a dot are unfinished, and stay.
         most: bytes that may stay.
         keep: the one that is needed now.
     """
     found = sorted(
-        (one for one in folder.iterdir() if one.is_dir() and one != keep),
+        (one for one in folder.iterdir() if one.is_dir() and one != keep and one.name[0] != "."),
         key=lambda one: one.stat().st_mtime,
         reverse=True,
     )

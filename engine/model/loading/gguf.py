@@ -6,7 +6,6 @@ and its limit on memory protects this process.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -52,8 +51,11 @@ def copy_of(file: Path, progress: Callable[[str, int, int | None], None]) -> Pat
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as unfinished:
             _convert(file, Path(unfinished, "copy"), progress)
-            with contextlib.suppress(OSError):  # another process was faster
+            try:
                 os.replace(Path(unfinished, "copy"), folder)
+            except OSError:
+                if not (folder / ABOUT).is_file():  # else another process was faster
+                    raise
         remove_oldest(folder.parent, KEPT_BYTES, folder)
     os.utime(folder)
     return folder

@@ -12,7 +12,7 @@ import torch
 
 from engine import load_model
 from engine.errors import NotAModelError, OutOfMemoryError, TokenizerError, WeightsError
-from engine.model import BUNDLED_DRAFT, BUNDLED_DRAFT_FOLDER
+from engine.model import BUNDLED_DRAFT, BUNDLED_DRAFT_FOLDER, is_here
 from engine.model.loading import convert_gguf, data_folder
 from engine.model.loading.gguf import ABOUT, copy_of, forget_copy_of, quantisation_of
 from tests.engine.gguf_files import gguf_name, write_gguf
@@ -55,6 +55,7 @@ def test_file_gives_the_same_model_as_its_folder(plain, monkeypatch):
     assert model.eos_ids == own.eos_ids and model.vocab_size == own.vocab_size
     assert model.vocabulary.encode(PROMPT) == own.vocabulary.encode(PROMPT)
     assert np.array_equal(logits(model), logits(own))
+    assert is_here(str(plain)) and not any(map(is_here, ("x" * 5_000 + ".gguf", "a\0.gguf")))
     # The copy is used from now on, for a renamed file too.
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("converted again"))
     other = plain.rename(plain.with_name("other.gguf"))
@@ -174,9 +175,13 @@ def test_cancelled_conversion_leaves_nothing(plain):
 
 
 def test_copies_used_least_recently_are_removed(tmp_path):
-    for age, name in enumerate(("new", "old", "oldest")):
+    for age, name in enumerate(("new", "old", ".unfinished", "oldest")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_bytes(b"x" * 100)
         os.utime(tmp_path / name, (1_000_000 - age, 1_000_000 - age))
     data_folder.remove_oldest(tmp_path, 200, tmp_path / "oldest")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["new", "oldest"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        ".unfinished",
+        "new",
+        "oldest",
+    ]
