@@ -10,6 +10,7 @@ Start at `Decoder.step`, which is the whole loop on one screen. Each package imp
 above it in this list. Nothing here imports Streamlit, Plotly or the user interface.
 
     errors, checks   failures that the user can act on; checks of values from outside
+    user_folder      where the app keeps files on this computer
     making/          how a tokenizer's model makes tokens: merges, matches, segmentations
     guarded/         third-party programs, in processes with limits on time and memory
     grammar/         the tokens that a constraint allows at each step

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,6 +12,7 @@ from tests.bundled import bundled
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from tests.pages.translated import left_in_english
 from ui.models.startup import START
+from ui.read.file import EDGES, frame, page
 from ui.read.message import packed, packed_answer
 from ui.read.page import _go_on
 from ui.read.state import EXAMPLES, LONGEST, ReadState
@@ -116,3 +118,19 @@ def test_answer_of_an_api_is_read_and_shown_as_given(app):
     assert (sent[0]["rank"], sent[0]["entropy"]) == (None, None)
     held(app).change(prompt='{"choices": [{"text": "Hi"}]}')
     assert "has no probabilities" in held(app).error
+
+
+def test_reading_is_saved_as_a_page_and_a_table():
+    text = "<b>Once</b> upon a time, said =1+1"
+    reading, vocabulary = read_text(bundled(), text), bundled().vocabulary
+    saved = page(reading, vocabulary, bundled().facts)
+    assert "<b>" not in saved and "<script" not in saved and "http" not in saved.split("<body>")[1]
+    assert f"name: bundled · dtype: bfloat16 · weights_hash: {bundled().weights_hash}" in saved
+    spans = re.findall(r'<span class="s(\d)[ fork]*" title="([^"]*)"', saved)
+    assert len(spans) == len(reading.tokens)
+    for (shade, title), token in zip(spans, reading.tokens, strict=True):
+        assert EDGES[int(shade)] <= max(0.0, token.surprisal_bits)
+        assert f"rank {token.rank:,}, " in title
+    table = frame(reading, vocabulary)
+    assert table["logprob"].sum() == pytest.approx(reading.logprob)
+    assert table["token"].tolist() == [vocabulary.label(t.token_id) for t in reading.tokens]

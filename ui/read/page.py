@@ -10,9 +10,11 @@ from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.page import STYLE, notice_line
 from ui.read import view
+from ui.read.file import frame, page
 from ui.read.message import packed, packed_answer
 from ui.read.state import EXAMPLES, LONGEST, ReadJob, ReadState
 from ui.server.problems import guarded
+from ui.shell.csv_file import NOTE, spreadsheet_csv
 from ui.shell.fields import bound
 from ui.shell.work import look_every, owner, watching, work_buttons, work_state
 from ui.step.for_others import open_in_step_page
@@ -21,7 +23,7 @@ from ui.visit_page import VisitPage
 from ui.visits.handover import HandedOver
 from ui.visits.tab import this_visit
 from ui.words.labels import markdown_text
-from ui.words.language import marked, say
+from ui.words.language import language, marked, say, speaking
 
 PAGE = VisitPage(
     ReadState.name,
@@ -99,10 +101,40 @@ def _live(state: ReadState) -> None:
         {"reading": packed(reading, work.vocabulary)},
         go_on=_on_go_on,
     )
+    _files(state, reading, work)
     for other in others:
         _comparison(reading, other, work)
     if work.answer is not None:
         _given(work.answer)
+
+
+def _files(state: ReadState, reading: TextReading, work: ReadJob) -> None:
+    """Draw the buttons that save the reading."""
+    vocabulary, told_in = work.vocabulary, language()
+
+    def whole() -> str:
+        with speaking(told_in):
+            return page(reading, vocabulary, state.model.facts)
+
+    with fields.row():
+        st.download_button(
+            say("Save as a page"),
+            whole,
+            "reading.html",
+            "text/html",
+            key="read_html",
+            on_click="ignore",
+            help=say("One file, which opens in any browser and needs no network."),
+        )
+        st.download_button(
+            say("Download CSV"),
+            lambda: spreadsheet_csv(frame(reading, vocabulary)),
+            "reading.csv",
+            "text/csv",
+            key="read_csv",
+            on_click="ignore",
+            help=say(NOTE),
+        )
 
 
 def _comparison(reading: TextReading, other: TextReading, work: ReadJob) -> None:

@@ -1,0 +1,149 @@
+"""A reading as files: a page of HTML that needs no network and no script, and a table."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from engine.model import Vocabulary
+from engine.study import ReadToken, TextReading
+from ui.read import view
+from ui.read.message import MAX_GAP
+from ui.shell.tables import table
+from ui.shell.theme import css
+from ui.words.labels import token_label
+from ui.words.language import language, say
+from ui.words.metrics import number, percent
+
+EXPECTED = 3  # likeliest tokens to name at each place
+# Least surprisal of each shade, in bits, as in `parts/reading/strip.js`.
+EDGES = (0, 1, 2, 4, 7, 10)
+FACTS = ("name", "revision", "dtype", "quantisation", "weights_hash", "transformers", "torch")
+STYLE = """
+:root { color-scheme: light dark; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.6 system-ui, sans-serif;
+  color: var(--dv-text); background: var(--dv-ground); }
+.text { font-family: ui-monospace, monospace; line-height: 2; white-space: pre-wrap; }
+.text span { padding: 0 1px; border-radius: 3px; }
+.before { color: var(--dv-muted); }
+.fork { border-bottom: 2px dashed var(--dv-cut-text); }
+.facts, caption { color: var(--dv-muted); text-align: start; }
+table { border-collapse: collapse; }
+th, td { padding: 2px 8px; text-align: start; border-bottom: 1px solid var(--dv-line); }
+.scroll { overflow-x: auto; }
+"""
+
+
+def frame(reading: TextReading, vocabulary: Vocabulary) -> pd.DataFrame:
+    """Return a row for every token."""
+    return pd.DataFrame(
+        [
+            {
+                "place": place,
+                "token_id": token.token_id,
+                "token": vocabulary.label(token.token_id),
+                "logprob": token.logprob,
+                "probability": math.exp(token.logprob),
+                "surprisal_bits": token.surprisal_bits,
+                "rank": token.rank,
+                "entropy_bits": token.entropy_bits,
+                "likeliest": vocabulary.label(int(token.top[0][0])),
+                "likeliest_logprob": float(token.top[1][0]),
+            }
+            for place, token in enumerate(reading.tokens, 1)
+        ]
+    )
+
+
+def page(reading: TextReading, vocabulary: Vocabulary, facts: Mapping[str, Any]) -> str:
+    """Return the reading as a page of HTML.
+
+    Args:
+        reading: the reading.
+        vocabulary: that of the model.
+        facts: facts about the model; those of `FACTS` are named.
+    """
+    forks = set(reading.forks(MAX_GAP))
+    title = say("A text, read by {model}", model=reading.model_name)
+    before = "".join(token_label(vocabulary.label(each)) for each in reading.prompt_ids)
+    tokens = "".join(
+        _token(token, vocabulary, is_fork=place in forks)
+        for place, token in enumerate(reading.tokens)
+    )
+    shades = "".join(f".s{n} {{ background: var(--dv-shade-{n}); }}" for n in range(len(EDGES)))
+    known = [f"{name}: {facts[name]}" for name in FACTS if facts.get(name)]
+    policy = "default-src 'none'; style-src 'unsafe-inline'"
+    return (
+        f'<!doctype html><html lang="{language()}"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{html.escape(title)}</title><style>{css()}{STYLE}{shades}</style></head><body>"
+        f"<h1>{html.escape(title)}</h1><p>{html.escape(view.notice(reading, vocabulary))}</p>"
+        f"{view.figures(reading, before)}"
+        f'<p class="text"><span class="before">{html.escape(before)}</span>{tokens}</p>'
+        f'<p class="facts">{html.escape(_legend())}</p><div class="scroll">'
+        f"{table(say('Every token'), _head(), _rows(reading, vocabulary), 'figures')}</div>"
+        f'<p class="facts">{html.escape(" · ".join(known))}</p></body></html>'
+    )
+
+
+def _token(token: ReadToken, vocabulary: Vocabulary, *, is_fork: bool) -> str:
+    shade = max(n for n, least in enumerate(EDGES) if token.surprisal_bits >= least or n == 0)
+    kind = f"s{shade} fork" if is_fork else f"s{shade}"
+    words = say(
+        "{share}, rank {rank}, {bits} bits; likeliest here: {expected}",
+        share=percent(math.exp(token.logprob)),
+        rank=f"{token.rank:,}",
+        bits=number(token.surprisal_bits, 2),
+        expected=_expected(token, vocabulary),
+    )
+    label = html.escape(token_label(vocabulary.label(token.token_id)))
+    return f'<span class="{kind}" title="{html.escape(words, quote=True)}">{label}</span><wbr>'
+
+
+def _expected(token: ReadToken, vocabulary: Vocabulary) -> str:
+    ids, logprobs = token.top
+    pairs = zip(ids[:EXPECTED].tolist(), logprobs[:EXPECTED].tolist(), strict=True)
+    return ", ".join(
+        f"{token_label(vocabulary.label(each))} {percent(math.exp(logprob))}"
+        for each, logprob in pairs
+    )
+
+
+def _legend() -> str:
+    return say(
+        "The darker a token, the more it surprises: from {edges} bits on. Dashed: another token was "
+        "nearly as likely. Point at a token for its figures; all are in the table.",
+        edges=", ".join(map(str, EDGES[1:])),
+    )
+
+
+def _head() -> tuple[str, ...]:
+    return (
+        say("place"),
+        say("token"),
+        say("probability"),
+        say("surprisal, bits"),
+        say("rank"),
+        say("uncertainty, bits"),
+        say("likeliest here"),
+    )
+
+
+def _rows(reading: TextReading, vocabulary: Vocabulary) -> list[tuple[str, ...]]:
+    return [
+        (
+            f"{place:,}",
+            token_label(vocabulary.label(token.token_id)),
+            percent(math.exp(token.logprob)),
+            number(token.surprisal_bits, 2),
+            f"{token.rank:,}",
+            number(token.entropy_bits, 2),
+            _expected(token, vocabulary),
+        )
+        for place, token in enumerate(reading.tokens, 1)
+    ]
