@@ -116,8 +116,8 @@ def _expected(token: ReadToken, vocabulary: Vocabulary) -> str:
 
 def _legend() -> str:
     return say(
-        "The darker a token, the more it surprises: from {edges} bits on. Dashed: another token was "
-        "nearly as likely. Point at a token for its figures; all are in the table.",
+        "The darker a token, the more it surprises: from {edges} bits on. Dashed: another token "
+        "was nearly as likely. Point at a token for its figures; all are in the table.",
         edges=", ".join(map(str, EDGES[1:])),
     )
 
