@@ -312,8 +312,8 @@ def test_hostile_tokens_and_prompts_stay_text(new_page: Page, tmp_path):
     folder = hostile.save(tmp_path / "*b* $x$ <img src=x onerror=alert(1)>")
     page = opened(new_page)  # its model differs, so no later test takes this page
     page.get_by_role("button", name="Model:").click()
-    page.get_by_test_id("stPopoverBody").get_by_text("Folder").click()
-    page.get_by_role("textbox", name="Folder").fill(folder)
+    page.get_by_test_id("stPopoverBody").get_by_text("Folder or GGUF file").click()
+    page.get_by_role("textbox", name="Folder or file").fill(folder)
     button(page, "Load").click()
     wait_for(page, "state.model.vocab_size === 64")
     expect(page.get_by_role("button", name="Model:")).to_contain_text(
