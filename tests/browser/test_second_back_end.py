@@ -83,4 +83,4 @@ def test_a_sweep_runs_on_tune(kept_page, url):
 def test_constrained_decoding_reads_every_token(kept_page, url):
     kept_page.goto(f"{url}/constrained")
     kept_page.get_by_role("button", name=re.compile("^Step")).click()
-    expect(kept_page.get_by_text("allowed probability").first).to_be_visible()
+    expect(kept_page.get_by_text("allowed probability").filter(visible=True)).to_be_visible()

@@ -69,9 +69,17 @@ def test_file_gives_the_same_model_as_its_folder(plain, monkeypatch):
     "kind",
     ["Q4_1", *(pytest.param(each, marks=pytest.mark.long) for each in KINDS if each != "Q4_1")],
 )
-def test_weights_are_those_of_the_file(kind, tmp_path):
-    file = write_gguf(BUNDLED_DRAFT_FOLDER, tmp_path / f"{kind}.gguf", kind)
+def test_weights_end_tokens_and_sampling_settings_are_those_of_the_file(kind, tmp_path):
+    def more(writer):
+        writer.add_eot_token_id(1)
+        writer.add_float32("general.sampling.temp", 0.25)
+        writer.add_int32("general.sampling.top_k", 7)
+
+    file = write_gguf(BUNDLED_DRAFT_FOLDER, tmp_path / f"{kind}.gguf", kind, more=more)
     model = converted(file, tmp_path / "copy")
+    given = model.hf.generation_config
+    assert model.generate_eos_ids == (0, 1)
+    assert (given.temperature, given.top_k, given.do_sample) == (0.25, 7, True)
     about = json.loads((tmp_path / "copy" / ABOUT).read_text())
     assert about["quantisation"] == quantisation_of(tmp_path / "copy") == kind
     dtype = {"F32": torch.float32, "F16": torch.float16}.get(kind, torch.bfloat16)
@@ -80,19 +88,6 @@ def test_weights_are_those_of_the_file(kind, tmp_path):
         expected = torch.tensor(gguf.dequantize(tensor.data, tensor.tensor_type))
         name = next(each for each in weights if gguf_name(each) == tensor.name)
         assert torch.equal(weights[name], expected.to(dtype).float()), name
-
-
-def test_file_brings_its_end_tokens_and_sampling_settings(tmp_path):
-    def more(writer):
-        writer.add_eot_token_id(1)
-        writer.add_float32("general.sampling.temp", 0.25)
-        writer.add_int32("general.sampling.top_k", 7)
-
-    file = write_gguf(BUNDLED_DRAFT_FOLDER, tmp_path / "a.gguf", more=more)
-    model = converted(file, tmp_path / "copy")
-    assert model.generate_eos_ids == (0, 1)
-    given = model.hf.generation_config
-    assert (given.temperature, given.top_k, given.do_sample) == (0.25, 7, True)
 
 
 def cut(file):
