@@ -8,6 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import read_text
+from tests.browser.app_server import ROOT
 from tests.bundled import bundled
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from tests.pages.translated import left_in_english
@@ -124,6 +125,10 @@ def test_reading_is_saved_as_a_page_and_a_table():
     text = "<b>Once</b> upon a time, said =1+1"
     reading, vocabulary = read_text(bundled(), text), bundled().vocabulary
     saved = page(reading, vocabulary, bundled().facts)
+    assert "it is not judged" in saved
+    assert "it is not judged" not in page(reading, vocabulary, bundled().facts, "Hi")
+    strip = (ROOT / "ui/components/js/parts/reading/strip.js").read_text()
+    assert f"edges: [{', '.join(map(str, EDGES))}]" in strip
     assert "<b>" not in saved and "<script" not in saved and "http" not in saved.split("<body>")[1]
     assert f"name: bundled · dtype: bfloat16 · weights_hash: {bundled().weights_hash}" in saved
     spans = re.findall(r'<span class="s(\d)[ fork]*" title="([^"]*)"', saved)

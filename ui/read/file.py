@@ -59,17 +59,20 @@ def frame(reading: TextReading, vocabulary: Vocabulary) -> pd.DataFrame:
     )
 
 
-def page(reading: TextReading, vocabulary: Vocabulary, facts: Mapping[str, Any]) -> str:
+def page(
+    reading: TextReading, vocabulary: Vocabulary, facts: Mapping[str, Any], before: str = ""
+) -> str:
     """Return the reading as a page of HTML.
 
     Args:
         reading: the reading.
         vocabulary: that of the model.
         facts: facts about the model; those of `FACTS` are named.
+        before: the prompt; empty if the first token of the text is not judged.
     """
     forks = set(reading.forks(MAX_GAP))
     title = say("A text, read by {model}", model=reading.model_name)
-    before = "".join(token_label(vocabulary.label(each)) for each in reading.prompt_ids)
+    start = "".join(token_label(vocabulary.label(each)) for each in reading.prompt_ids)
     tokens = "".join(
         _token(token, vocabulary, is_fork=place in forks)
         for place, token in enumerate(reading.tokens)
@@ -84,7 +87,7 @@ def page(reading: TextReading, vocabulary: Vocabulary, facts: Mapping[str, Any])
         f"<title>{html.escape(title)}</title><style>{css()}{STYLE}{shades}</style></head><body>"
         f"<h1>{html.escape(title)}</h1><p>{html.escape(view.notice(reading, vocabulary))}</p>"
         f"{view.figures(reading, before)}"
-        f'<p class="text"><span class="before">{html.escape(before)}</span>{tokens}</p>'
+        f'<p class="text"><span class="before">{html.escape(start)}</span>{tokens}</p>'
         f'<p class="facts">{html.escape(_legend())}</p><div class="scroll">'
         f"{table(say('Every token'), _head(), _rows(reading, vocabulary), 'figures')}</div>"
         f'<p class="facts">{html.escape(" · ".join(known))}</p></body></html>'

@@ -114,7 +114,7 @@ def _files(state: ReadState, reading: TextReading, work: ReadJob) -> None:
 
     def whole() -> str:
         with speaking(told_in):
-            return page(reading, vocabulary, state.model.facts)
+            return page(reading, vocabulary, state.model.facts, work.inputs.before)
 
     with fields.row():
         st.download_button(
@@ -142,7 +142,7 @@ def _comparison(reading: TextReading, other: TextReading, work: ReadJob) -> None
         return
     st.subheader(say("Two continuations"), anchor=False)
     st.markdown(markdown_text(view.verdict(reading, other, work.vocabulary)))
-    st.html(view.comparison(reading, other, work.vocabulary))
+    st.html(view.comparison(reading, other))
 
 
 def _given(answer: ApiAnswer) -> None:

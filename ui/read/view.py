@@ -64,7 +64,7 @@ def _expected(token: ReadToken, vocabulary: Vocabulary) -> tuple[str, str] | Non
     return _label(int(ids[0]), vocabulary), percent(math.exp(float(logprobs[0])))
 
 
-def comparison(one: TextReading, other: TextReading, vocabulary: Vocabulary) -> str:
+def comparison(one: TextReading, other: TextReading) -> str:
     """Compare two continuations of one beginning, as a table in HTML."""
     rows = [
         (
