@@ -18,7 +18,7 @@ import sys
 from array import array
 from collections.abc import Callable
 from functools import cache, reduce
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypedDict, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -44,6 +44,13 @@ Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Name = Annotated[str, Meta(max_length=1000)]
 Row = Annotated[tuple[Entry, ...], Meta(max_length=2**17)]
 Cost = Annotated[Entry, "cost"]  # time or memory that a step took; a replay does not repeat it
+
+
+class ChatMessage(TypedDict):
+    """One message of a conversation: who speaks (``system``, ``user``, ``assistant``), and what."""
+
+    role: Name
+    content: Text
 
 
 class TokenBytes(bytes):

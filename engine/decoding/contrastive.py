@@ -35,6 +35,7 @@ from engine.decoding.row_file import RowFile, StoredRow
 from engine.decoding.shaping import shaped
 from engine.errors import ContextFullError, LogitsError, NoCandidatesError, SettingError, msg
 from engine.model import LanguageModel
+from engine.model.vocabulary import ChatIds
 from engine.runner.batch_runner import rows_at_once
 from engine.runner.budget import MemoryBudget, budget_of
 from engine.runner.job import this_job
@@ -244,6 +245,7 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
                 stop_strings=self.stop_strings,
                 steps=tuple(self.steps),
                 strategy="contrastive",
+                messages=self.messages,
             )
 
     def _plain_settings(self, alpha: float, samplers: SamplingSettings) -> dict[str, Any]:
@@ -455,7 +457,8 @@ class ContrastiveSearch(Autoregressive[ContrastiveStep]):
         """Begin a search with the prompt and settings of a trace; see `Generation`."""
         given = dict(trace.settings_at(0))
         given["chain"] = _chain_of(given)
-        return cls(model, trace.prompt_ids, **given, stop_strings=trace.stop_strings)
+        prompt = ChatIds(trace.prompt_ids, trace.messages)
+        return cls(model, prompt, **given, stop_strings=trace.stop_strings)
 
     def repeat(self, trace: Trace) -> ContrastiveStep:
         """Repeat a trace's next step; see `Generation`."""

@@ -28,6 +28,8 @@ from engine.decoding.settings_history import SettingsHistory
 from engine.decoding.shaping import figures_of, shaped
 from engine.errors import LogitsError, msg
 from engine.model.forward import Scores
+from engine.model.vocabulary import ChatIds
+from engine.runner.runner import Runner
 from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.samplers import Context
 from engine.text import stopping
@@ -47,10 +49,14 @@ class Decoder(Autoregressive[Step]):
         stop_strings: strings that end generation; one may begin and end inside tokens.
         negative_prompt: prompt that guidance steers away from; None for the prompt's last token.
         guidance_scale: strength of the guidance (see `guidance`); 1 switches it off.
+        after: a text of the same model that begins alike, such as an earlier turn of the
+            conversation. Its cache serves this text as far as the tokens are the same, except under
+            guidance, in parity mode and on a server, which has a cache of its own.
 
     Attributes, in addition to those of `OneText`:
         guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
             logits are the guided row: log-probabilities that are not normalised.
+        from_cache: number of the prompt's tokens that the cache of `after` held.
         on_shaped: callback for every new token's distribution; None for none. Forks inherit it.
 
     Raises:
@@ -68,6 +74,7 @@ class Decoder(Autoregressive[Step]):
         stop_strings: str | Sequence[str] = (),
         negative_prompt: str | Sequence[int] | None = None,
         guidance_scale: float = guidance.UNGUIDED,
+        after: Decoder | None = None,
     ) -> None:
         stop_strings = stopping.checked_stop_strings(stop_strings)
         prompt_ids = encode_prompt(model, prompt)
@@ -82,7 +89,24 @@ class Decoder(Autoregressive[Step]):
         self._marks: list[parity.Mark] = []
         self._next: guidance.NextRow | None = None
         self._runner = guidance.new_sequence(model, self.guidance)
+        self.from_cache = 0
+        self._has_own_passes = False
+        if after is not None and after.model is model and not settings.parity:
+            self._take_cache(after)
         self._set_ends()
+
+    def _take_cache(self, other: Decoder) -> None:
+        """Continue from the cache of another text, as far as both have the same tokens."""
+        runner = other._runner
+        if not (isinstance(runner, Runner) and isinstance(self._runner, Runner)):
+            return
+        most = min(runner.positions, len(self.prompt_ids) - 1)  # the last token gives the logits
+        differ = np.flatnonzero(other._sequence.ids[:most] != self._sequence.ids[:most])
+        same = int(differ[0]) if differ.size else most
+        if same and runner.has_cache:
+            self._runner = runner.continued(same)
+            self._has_own_passes = True
+            self.from_cache = same if self._runner.has_cache else 0
 
     # --- changes between two steps ----------------------------------------------------------------
 
@@ -407,10 +431,16 @@ class Decoder(Autoregressive[Step]):
     def _begun_anew(self) -> Decoder:
         return Decoder(self.model, self.prompt_ids, self.settings, stop_strings=self._stop_strings)
 
+    @property
+    def _prompt_passes(self) -> tuple[int, ...]:
+        """Passes that read the prompt, if not those of a text with this prompt alone."""
+        return self._runner.prompt_passes if self._has_own_passes else ()
+
     def _take_past(self, other: Any) -> None:
         super()._take_past(other)
         self.guidance = other.guidance
         self.on_shaped = other.on_shaped
+        self.from_cache, self._has_own_passes = other.from_cache, other._has_own_passes
         self._history = other._history.fork()
         self._record = other._record.fork()
         self._marks = list(other._marks)
@@ -428,19 +458,25 @@ class Decoder(Autoregressive[Step]):
                 steps=tuple(self.steps),
                 guidance=self.guidance,
                 strategy="guidance" if self.guidance else "sampling",
+                messages=self.messages,
+                prompt_passes=self._prompt_passes,
             )
 
     @classmethod
     def of_trace(cls, trace: Trace, model: Backend) -> Self:
         guided = trace.guidance
-        return cls(
+        made = cls(
             model,
-            trace.prompt_ids,
+            ChatIds(trace.prompt_ids, trace.messages),
             SamplingSettings.from_dict(trace.settings_at(0)),
             stop_strings=trace.stop_strings,
             negative_prompt=guided.negative_prompt_ids if guided else None,
             guidance_scale=_GUIDED if guided else guidance.UNGUIDED,
         )
+        if trace.prompt_passes and isinstance(made._runner, Runner):
+            made._has_own_passes = True
+            made._runner.follow(made.prompt_ids, trace.prompt_passes[:-1])
+        return made
 
     def repeat(self, trace: Trace) -> Step:
         recorded = trace.steps[len(self.steps)]

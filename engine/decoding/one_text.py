@@ -14,7 +14,7 @@ from engine.decoding.token_sequence import Addition, TokenSequence
 from engine.errors import ContextFullError
 from engine.text import stopping
 from engine.trace import Trace
-from engine.values import TokenBytes
+from engine.values import ChatMessage, TokenBytes
 
 
 class OneText(Generation[AnyStep]):
@@ -22,6 +22,7 @@ class OneText(Generation[AnyStep]):
 
     Attributes, in addition to those of `Generation`:
         prompt_ids: token ids of the prompt.
+        messages: the conversation in `prompt_ids`; empty if the prompt is plain text.
     """
 
     model: Backend
@@ -35,6 +36,7 @@ class OneText(Generation[AnyStep]):
     ) -> None:
         super().__init__(model)
         self.prompt_ids = list(prompt_ids)
+        self.messages: tuple[ChatMessage, ...] = getattr(prompt_ids, "messages", ())
         self._stop_strings = stop_strings
         self._sequence = TokenSequence(model, prompt_ids, longest_prompt)
 
@@ -83,6 +85,7 @@ class OneText(Generation[AnyStep]):
 
     def _take_past(self, other: Any) -> None:
         super()._take_past(other)
+        self.messages = other.messages
         self._sequence = other._sequence.fork()
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from engine.backend import Backend
 from engine.errors import PromptError
-from engine.model.vocabulary import THE_PROMPT
+from engine.model.vocabulary import THE_PROMPT, ChatIds
 
 
 def encode_prompt(model: Backend, prompt: str | Sequence[int]) -> list[int]:
@@ -46,4 +46,4 @@ def encode_prompt(model: Backend, prompt: str | Sequence[int]) -> list[int]:
             "one of them for the first new token; shorten it to {most:,} tokens.",
             (THE_PROMPT, len(ids), model.name, length, length - 1),
         )
-    return ids
+    return ChatIds(ids, prompt.messages) if isinstance(prompt, ChatIds) else ids

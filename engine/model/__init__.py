@@ -32,6 +32,6 @@ __getattr__, __dir__, __all__ = door(
         "loading.memory": "on_shortage",
         "loading.offered": "accept_terms is_fetched is_offered offered_models remove_fetched",
         "quantised": "AXES BITS PER_CHANNEL PER_TOKEN Quantisation",
-        "vocabulary": "Vocabulary readable",
+        "vocabulary": "ChatIds Vocabulary readable",
     },
 )

@@ -132,7 +132,15 @@ def encode(
     # (?!) never matches
     pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
     marked = [turn | {"content": mark_control_tokens(turn["content"], pattern)} for turn in turns]
-    text = render(tokenizer, marked, most_bytes)
+    try:
+        text = render(tokenizer, marked, most_bytes)
+    except TokenizerError as error:
+        if _takes_only_others(tokenizer, marked, most_bytes):
+            raise TokenizerError(
+                "The chat template of this model takes no system prompt; leave the system prompt "
+                "empty."
+            ) from error
+        raise
     try:
         # Tokenizers refuse a lone surrogate, which is not a character.
         return encode_marked_chat(tokenizer, text.encode("utf-8", "replace").decode("utf-8"))
@@ -142,6 +150,20 @@ def encode(
             "it out of the message.",
             error,
         ) from error
+
+
+def _takes_only_others(
+    tokenizer: PreTrainedTokenizerBase, turns: Sequence[dict[str, str]], most_bytes: int
+) -> bool:
+    """Return whether a refused conversation is accepted without its system prompt."""
+    others = [turn for turn in turns if turn["role"] != "system"]
+    if len(others) == len(turns) or not others:
+        return False
+    try:
+        render(tokenizer, others, most_bytes)
+    except TokenizerError:
+        return False
+    return True
 
 
 def _control_tokens(tokenizer: PreTrainedTokenizerBase) -> set[str]:

@@ -30,7 +30,7 @@ from engine.model.kernels import DEFAULT_KERNELS, ENGINE_LOCK, spare_single_rows
 from engine.model.loaded import About, LoadedModel
 from engine.model.passes import note_pass
 from engine.model.preemption import pause_between_layers, seconds_paused
-from engine.model.vocabulary import Turns, Vocabulary
+from engine.model.vocabulary import ChatIds, Turns, Vocabulary
 
 
 class LanguageModel(LoadedModel):
@@ -112,7 +112,7 @@ class LanguageModel(LoadedModel):
         table = partial(self.vocabulary.token_table, ends) if self.vocabulary.known else None
         return Places(table, self.vocab_size)
 
-    def chat(self, messages: str | Turns) -> list[int]:
+    def chat(self, messages: str | Turns) -> ChatIds:
         """Return the token ids of a conversation in the model's chat template, as a prompt.
 
             >>> model.chat([{"role": "system", "content": "Be brief."},

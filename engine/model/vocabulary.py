@@ -19,6 +19,7 @@ import transformers
 from engine.errors import PanicError, PromptError, TokenizerError, msg, panics_as_errors
 from engine.grammar import TokenTable
 from engine.model import chat_template
+from engine.values import ChatMessage
 
 if TYPE_CHECKING:
     from tokenizers.decoders import Decoder
@@ -30,6 +31,18 @@ MAX_PROMPT_BYTES = 4_000_000
 # Messages of a conversation, each with a role and a content.
 Turns = Sequence[Mapping[str, str]]
 THE_PROMPT = msg("The prompt")  # subject of a refusal; guidance substitutes its own
+
+
+class ChatIds(list[int]):
+    """Token ids of a conversation in a chat template, up to the start of the next answer.
+
+    Attributes:
+        messages: the conversation.
+    """
+
+    def __init__(self, ids: Iterable[int], messages: Iterable[ChatMessage]) -> None:
+        super().__init__(ids)
+        self.messages = tuple(messages)
 
 
 _BYTE_PIECE = re.compile("<0x[0-9A-F]{2}>")
@@ -158,13 +171,15 @@ class Vocabulary:
         return chat_template.render(self._chat_tokenizer(), turns_of(message), MAX_PROMPT_BYTES)
 
     @panics_as_errors()
-    def chat_ids(self, message: str | Turns) -> list[int]:
+    def chat_ids(self, message: str | Turns) -> ChatIds:
         """Return the token ids of `chat`; only the template writes special tokens.
 
         Control tokens in the message are encoded as plain text: typing ``<|im_end|>`` does not end
         a turn.
         """
-        return chat_template.encode(self._chat_tokenizer(), turns_of(message), MAX_PROMPT_BYTES)
+        turns = turns_of(message)
+        ids = chat_template.encode(self._chat_tokenizer(), turns, MAX_PROMPT_BYTES)
+        return ChatIds(ids, turns)
 
     def chat_messages(self, message: str | Turns) -> list[dict[str, str]]:
         """Return the messages that `chat` lays out, the template's own system message first."""
@@ -200,7 +215,7 @@ def checked_text(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def turns_of(message: str | Turns) -> list[dict[str, str]]:
+def turns_of(message: str | Turns) -> list[ChatMessage]:
     """Return the turns of a conversation; a text is a user's message alone.
 
     Raises:

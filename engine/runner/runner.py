@@ -95,7 +95,8 @@ class Runner:
         self.cache: Cache | None = None
         self.usage = CacheSize(0, 0)
         self._ids = np.empty((1, 64), np.int64)  # (rows, capacity); grows by doubling
-        self._beginning = 0  # tokens of the first reading
+        self._beginning: tuple[int, ...] = ()  # tokens of each pass that read the prompt
+        self._continues = False  # whether the next reading completes the prompt
         self._snapshots: list[tuple[int, Cache]] = []
         self._lock = threading.RLock()
 
@@ -158,6 +159,9 @@ class Runner:
                                 **positions,
                             )
                         forward_ms += forward.ms
+                    if self._continues:
+                        self._beginning += plan.chunks
+                        self._continues = False
                     ms = (time.perf_counter() - start) * 1e3
                     return Reading(forward, ms, forward_ms, plan.passes, plan.is_prefill)
 
@@ -235,19 +239,20 @@ class Runner:
             whole: True if they are read in one pass.
             parity: see `extend`.
         """
-        is_prefill, again = not self.positions, ()
+        is_prefill, is_first, again = not self.positions, not self.positions, ()
         if self._starts_again(ids.shape[1]):
             # The model reads a text of this length in a different way, all in one pass.
             ids = np.concatenate([self._ids[:, : self.positions], ids], axis=1)
             self.positions, self._snapshots = 0, []
             self.cache, is_prefill, whole = self.model.new_cache(), True, True
         elif is_prefill:
-            self._beginning = ids.shape[1]
             self.cache = self.model.new_cache()
         elif self.cache is None:
             is_prefill, again = self._rebuild(parity=parity)
         tokens = ids.shape[1]
         chunks = (tokens,) if whole else self._chunks(self.positions, tokens)
+        if is_first:
+            self._beginning = chunks
         return _Plan(ids, _kind(tokens), chunks, again + chunks, is_prefill)
 
     def _parts(self, plan: _Plan) -> Iterator[np.ndarray]:
@@ -279,12 +284,14 @@ class Runner:
             passes = (1,) * (wanted - self.positions)
         else:
             self.positions, self.cache = 0, self.model.new_cache()
-            first = min(self._beginning, wanted)
+            first = min(sum(self._beginning), wanted)
             switch = self.model.reads_again_after
             if switch is not None and first <= switch < wanted:
                 first = switch + 1
             rest = wanted - first
-            passes = (first,) if parity else self._chunks(0, first)
+            passes = _within(self._beginning, first)
+            if parity or sum(passes) < first:
+                passes = (first,) if parity else self._chunks(0, first)
             passes += (1,) * rest if parity or rest <= EXACT else self._chunks(first, rest)
         start = self.positions
         for tokens in passes:
@@ -352,7 +359,7 @@ class Runner:
         self._keep_snapshot()
 
     def _keep_snapshot(self) -> None:
-        if (self.positions - self._beginning) % SNAPSHOT_EVERY or self.rows > 1:
+        if (self.positions - sum(self._beginning)) % SNAPSHOT_EVERY or self.rows > 1:
             return
         if self.cache is None or not caches.forgets(self.cache):
             return
@@ -384,13 +391,42 @@ class Runner:
             twin = Runner(self.model, self.remedy)
             twin.positions = self.positions
             twin._ids = self._ids.copy()
-            twin._beginning = self._beginning
+            twin._beginning, twin._continues = self._beginning, self._continues
             twin._snapshots = list(self._snapshots)
             if self.cache is not None:
                 twin.cache = caches.fork(self.cache)
             twin.usage = self.usage
             budget_of(self.model.device).used(twin, twin.usage.held)
             return twin
+
+    def continued(self, positions: int) -> Runner:
+        """Return a fork with the first `positions` positions, for a text with the same beginning.
+
+        The next reading completes that text's prompt.
+        """
+        with self._lock:
+            twin = self.fork()
+            twin.truncate(positions)
+            begun = _within(self._beginning, positions)
+            twin._beginning = begun + (1,) * (positions - sum(begun))
+            twin._continues = True
+            return twin
+
+    @property
+    def prompt_passes(self) -> tuple[int, ...]:
+        """Tokens of each pass that read the prompt so far; see `continued`."""
+        return self._beginning
+
+    def follow(self, token_ids: Ids[int], passes: Ids[int]) -> None:
+        """Read the first tokens in these passes when more are read; nothing has been read yet.
+
+        Args:
+            token_ids: the prompt, at least one token longer than the passes.
+            passes: tokens of each pass.
+        """
+        read = sum(passes)
+        self._ids, self.positions = np.asarray(token_ids, np.int64)[None], read
+        self._beginning, self._continues = tuple(passes), True
 
     def select(self, rows: Ids[int]) -> None:
         """Keep the given rows, in this order; a row may occur more than once.
@@ -435,7 +471,7 @@ class Runner:
                 caches.join(self.cache, other.cache)
             read = self.positions
             self._ids = np.concatenate([self._ids[:, :read], other._ids[:, :read]])
-            self._beginning = max(self._beginning, other._beginning)
+            self._beginning = max(self._beginning, other._beginning, key=sum)
             self._snapshots = []  # each has one past, and the rows have several
             self._count()
 
@@ -514,6 +550,17 @@ def chunk_of(model: LanguageModel) -> int:
         return CHUNK
     fewer = CHUNK // math.ceil(model.parameters / LARGE_PARAMETERS)
     return min(CHUNK, max(LEAST_CHUNK, fewer))
+
+
+def _within(passes: Ids[int], positions: int) -> tuple[int, ...]:
+    """Return the passes that read the first `positions` tokens, the last one cut if needed."""
+    taken, left = [], positions
+    for tokens in passes:
+        if left <= 0:
+            break
+        taken.append(min(tokens, left))
+        left -= tokens
+    return tuple(taken)
 
 
 def _kind(tokens: int) -> Kind:

@@ -16,10 +16,12 @@ from engine.trace.steps import BriefStep, BriefSteps, Guidance, StopString, take
 from engine.trace.strategies import STRATEGIES
 from engine.trace.strategy import Strategy, TraceStep
 from engine.values import (
+    ChatMessage,
     Entry,
     Name,
     NoJson,
     Number,
+    Positive,
     Row,
     Text,
     TokenBytes,
@@ -59,6 +61,9 @@ class Trace:
         guidance: the guidance of the run; None without guidance.
         strategy: how tokens were chosen: a name in `STRATEGIES`, such as ``sampling`` or
             ``contrastive``; ``guidance`` is sampling under guidance.
+        messages: the conversation in `prompt_ids`, if a chat template laid one out.
+        prompt_passes: tokens of each pass in which the prompt was read, if parts of it were in the
+            cache of an earlier text; empty if it was read as usual.
         tokens: bytes of every token that the trace mentions, or a special token's name, so that it
             can be read without its model. Empty for strategies whose steps contain them, and in
             older files.
@@ -72,6 +77,8 @@ class Trace:
     steps: tuple[TraceStep, ...] = ()
     guidance: Guidance | None = None
     strategy: str = "sampling"
+    messages: tuple[ChatMessage, ...] = ()
+    prompt_passes: tuple[int, ...] = ()
     tokens: dict[int, bytes] = field(default_factory=dict)
 
     @property
@@ -203,6 +210,9 @@ class Trace:
             "settings": [[first, values] for first, values in self.settings],
             "stop_strings": list(self.stop_strings),
         }
+        for name in ("messages", "prompt_passes"):
+            if getattr(self, name):
+                header[name] = list(getattr(self, name))
         if self.guidance is not None:
             header["guidance"] = plain(self.guidance)
         if self.tokens and not brief:
@@ -247,6 +257,8 @@ class _File(Struct, Generic[Entry], forbid_unknown_fields=True):
     stop_strings: Row[StopString]
     steps: Annotated[tuple[Entry, ...], Meta(max_length=files.MAX_STEPS)] | BriefSteps
     guidance: Guidance | None = None
+    messages: Row[ChatMessage] = ()
+    prompt_passes: Row[Positive] = ()
     tokens: dict[Whole, TokenBytes] = {}
 
 
@@ -305,6 +317,8 @@ def _check(file: _File, strategy: Strategy) -> None:
     named = ("prompt_ids", file.prompt_ids), ("guidance.negative_prompt_ids", negative)
     for name, ids in (*named, ("tokens", file.tokens)):
         _check_ids(name, ids, input_size)
+    if sum(file.prompt_passes) > len(file.prompt_ids):
+        raise Wrong("prompt_passes", msg("must have at most the tokens of the prompt"))
     size = input_size if strategy.fills else facts.vocab_size
     for place, step in enumerate(file.steps):
         if step.index != place:

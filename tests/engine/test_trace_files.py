@@ -12,6 +12,9 @@ from engine.errors import TraceError
 from engine.trace import Step, Trace, files
 from tests.engine.traces import EXAMPLE, EXAMPLE_STEP
 
+# Parts that a file may lack.
+OPTIONAL = {"guidance", "tokens", "messages", "prompt_passes"}
+
 
 def refused(path: Path, *parts: str) -> None:
     with pytest.raises(TraceError) as caught:
@@ -81,7 +84,7 @@ def test_another_version_is_refused_by_its_number(version, said, tmp_path):
 
 
 def test_a_missing_part_is_refused(tmp_path):
-    for name in {each.name for each in fields(Trace)} - {"guidance", "tokens"}:
+    for name in {each.name for each in fields(Trace)} - OPTIONAL:
         data = {key: value for key, value in EXAMPLE.to_dict().items() if key != name}
         refused(written(tmp_path / "run.json", data), f"damaged: {name} ", "save the trace again")
 

@@ -102,7 +102,7 @@ def test_another_sampler_can_be_added(app):
 
 def test_example_sets_prompt_but_keeps_column_settings(app, monkeypatch):
     example = Example("Here", "w8|w9", "Look.")
-    monkeypatch.setattr("ui.compare.page.EXAMPLES", (example,))
+    monkeypatch.setattr("ui.compare.page.examples_of", lambda model: (example,))
     app.run()
     settings = [column.settings for column in held(app).columns]
     field(app, "selectbox", "compare_example").set_value("Here").run()

@@ -18,7 +18,6 @@ from engine.decoding import encode_prompt
 from engine.errors import (
     DecodingError,
     ModelError,
-    PromptError,
     SettingError,
     TokenizerError,
 )
@@ -35,6 +34,7 @@ from ui.texts.constraints import constraint_of
 from ui.texts.examples import EXAMPLES
 from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_whole
 from ui.texts.settings import fitted
+from ui.texts.texts import Beginning, Messages, check_prompt, readable
 from ui.visits.in_hand import Prompt
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
 from ui.words.errors import told
@@ -58,6 +58,7 @@ class CompareInputs(Inputs):
 
     Attributes in addition to the prompt:
         chat: True if the prompt goes through the chat template.
+        before: messages of the conversation before the prompt; only in chat.
         max_tokens: maximum number of generated tokens per text.
         same_u: True if all columns draw with the same uniform numbers, from `seed`.
         seed: the common seed.
@@ -65,9 +66,15 @@ class CompareInputs(Inputs):
 
     prompt: Annotated[str, Meta(max_length=LONGEST_PROMPT)] = EXAMPLES[0].prompt
     chat: bool = False
+    before: Messages = ()
     max_tokens: Annotated[int, Meta(title=marked("Max tokens"), ge=1, le=MOST_TOKENS)] = 64
     same_u: bool = True
     seed: Annotated[int, Meta(title=marked("Seed"), ge=0, le=LARGEST_SEED)] = FIRST_SEED
+
+    @property
+    def begun(self) -> Beginning:
+        """The beginning of every text."""
+        return Beginning(self.prompt, self.chat, before=self.before)
 
     def effective(self, column: Column) -> SamplingSettings:
         """Return a column's settings with the seed that it draws with."""
@@ -165,13 +172,14 @@ class Comparison(InputsState[CompareInputs]):
 
     @property
     def prompt_held(self) -> Prompt:
-        return Prompt(self.inputs.prompt, self.inputs.chat)
+        return Prompt(self.inputs.prompt, self.inputs.chat, before=self.inputs.before)
 
     def take_prompt(self, prompt: Prompt, settings: SamplingSettings | None = None) -> None:
         """Set a prompt for all columns; the first one gets the settings if no column has them."""
         chat = self.inputs.chat if prompt.chat is None else prompt.chat
         chat = chat and self.model.vocabulary.has_chat_template
-        inputs, columns = replace(self.inputs, prompt=prompt.text, chat=chat), list(self.columns)
+        inputs = replace(self.inputs, prompt=prompt.text, chat=chat, before=prompt.before)
+        columns = list(self.columns)
         if settings is not None:
             inputs = replace(inputs, seed=settings.seed)
             if all(column.settings.chain != settings.chain for column in columns):
@@ -286,8 +294,7 @@ class Comparison(InputsState[CompareInputs]):
     def take_over(
         self,
         model: LanguageModel,
-        prompt: str,
-        chat: bool,
+        begun: Beginning,
         settings: SamplingSettings,
         number: int,
     ) -> None:
@@ -310,7 +317,9 @@ class Comparison(InputsState[CompareInputs]):
         ]
         seed = settings.seed if self.inputs.same_u else self.inputs.seed
         with self.refusing():
-            inputs = replace(self.inputs, prompt=prompt, chat=chat, seed=seed)
+            inputs = replace(
+                self.inputs, prompt=begun.prompt, chat=begun.chat, before=begun.before, seed=seed
+            )
             self._exchange(inputs, columns, model)
             self.error = lost
 
@@ -355,10 +364,10 @@ class Comparison(InputsState[CompareInputs]):
         if wanted is None:
             wanted = self.player.aim if model is self.model else FIRST_TOKENS
         wanted = min(wanted, inputs.max_tokens)
-        start = _readable(model, inputs.prompt, inputs.chat)
+        start = _start(model, inputs)
         starts = {None: start}
         was = self.inputs
-        is_same = (model, inputs.prompt, inputs.chat) == (self.model, was.prompt, was.chat)
+        is_same = model is self.model and inputs.begun == was.begun
         texts = []
         for column in self.columns if columns is None else columns:
             settings, stays = inputs.effective(column), is_same and column in self.columns
@@ -427,7 +436,7 @@ class Comparison(InputsState[CompareInputs]):
 
         def made() -> SamplingRun:
             inputs = self.inputs
-            start = _readable(self.model, inputs.prompt, inputs.chat)
+            start = _start(self.model, inputs)
             if self.second_model is not None:
                 start = encode_prompt(self.model, start)
             return SamplingRun(
@@ -439,6 +448,7 @@ class Comparison(InputsState[CompareInputs]):
                 max_tokens=inputs.max_tokens,
                 prompt_text=inputs.prompt,
                 chat=inputs.chat,
+                before=inputs.before,
             )
 
         self.begin_work("sampling", made, owner)
@@ -536,17 +546,11 @@ def _of_preset(name: str, number: int) -> Column:
     return Column(number, PRESETS[name].replace(seed=number))
 
 
-def _readable(model: LanguageModel, prompt: str, chat: bool) -> str | list[int]:
+def _start(model: LanguageModel, inputs: CompareInputs) -> str | list[int]:
     """Return the prompt as `Decoder` accepts it; raises `PromptError` or `TokenizerError`."""
-    if len(prompt) > LONGEST_PROMPT:
-        raise PromptError(
-            say(
-                "The prompt has {length} characters; use at most {most}.",
-                length=f"{len(prompt):,}",
-                most=f"{LONGEST_PROMPT:,}",
-            )
-        )
-    return list(model.vocabulary.chat_ids(prompt)) if chat else prompt
+    check_prompt("prompt", inputs.prompt)
+    read = readable(model, inputs.prompt, chat=inputs.chat, before=inputs.before)
+    return read if isinstance(read, str) else list(read)
 
 
 def _fits(settings: SamplingSettings, model: LanguageModel) -> bool:

@@ -17,6 +17,7 @@ from ui.compare.samples import samples
 from ui.compare.view import cards, figures, meanings, parting_data, staged_columns
 from ui.components.apps import mount_app
 from ui.labs import fields
+from ui.labs.chat_fields import chat_fields
 from ui.labs.transport import job_state, speed_field
 from ui.models.chooser import model_chooser, show_limits
 from ui.server.problems import guarded
@@ -28,9 +29,8 @@ from ui.shell.theme import is_dark
 from ui.shell.work import look_every, watching
 from ui.step.for_others import has_text, open_in_step_page, text_of
 from ui.texts.constraints import typed_of
-from ui.texts.examples import EXAMPLES
+from ui.texts.examples import examples_of
 from ui.texts.settings import FIRST, is_one_number
-from ui.texts.texts import Beginning
 from ui.visit_page import VisitPage
 from ui.visits.handover import HandedOver
 from ui.visits.tab import this_visit
@@ -123,7 +123,7 @@ def _common(comparison: Comparison) -> None:
     with left:
         fields.text(comparison, "prompt", say("Prompt"), height=76, help=meaning("prompt"))
     with right:
-        prompts = {say(example.name): example.prompt for example in EXAMPLES}
+        prompts = {say(example.name): example for example in examples_of(comparison.model)}
         st.selectbox(
             say("Example"),
             list(prompts),
@@ -133,7 +133,11 @@ def _common(comparison: Comparison) -> None:
             **bound(
                 "compare_example",
                 None,
-                lambda name: comparison.change(prompt=prompts[name], chat=False),
+                lambda name: comparison.change(
+                    prompt=prompts[name].prompt,
+                    chat=prompts[name].chat,
+                    before=prompts[name].beginning.before,
+                ),
             ),
         )
     with fields.row():
@@ -148,9 +152,7 @@ def _common(comparison: Comparison) -> None:
         most = say("Max tokens")
         fields.whole(comparison, "max_tokens", most, width=140, help=meaning("max tokens"))
         fields.switch(comparison, "same_u", say("Same random numbers"), help=meaning("u"))
-        if comparison.model.vocabulary.has_chat_template:
-            label = say("Chat template")
-            fields.switch(comparison, "chat", label, help=meaning("chat template"))
+        chat_fields(comparison)
         model_chooser(
             comparison.second_model,
             comparison.load_second,
@@ -283,7 +285,7 @@ def _ways(comparison: Comparison, column: Column, key: str) -> None:
             visit,
             HandedOver(
                 comparison.model_of(column),
-                Beginning(comparison.inputs.prompt, comparison.inputs.chat),
+                comparison.inputs.begun,
                 comparison.inputs.effective(column),
                 comparison.inputs.max_tokens,
             ),
@@ -311,8 +313,7 @@ def _take_over(visit: Visit, comparison: Comparison, column: Column) -> None:
     except DecodingError as error:
         comparison.error = told(error)
         return
-    begun = text.beginning
-    comparison.take_over(text.model, begun.prompt, begun.chat, text.settings, column.number)
+    comparison.take_over(text.model, text.beginning, text.settings, column.number)
 
 
 # --- live -----------------------------------------------------------------------------------------

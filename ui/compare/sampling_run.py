@@ -20,6 +20,7 @@ from engine.values import Name, Number, Whole
 from ui.jobs import Job
 from ui.shell.csv_file import spreadsheet_csv
 from ui.texts.limits import LONGEST_PROMPT, MOST_SAMPLES, MOST_TOKENS, checked_whole
+from ui.texts.texts import Messages
 from ui.visits.records import BrokenRecord
 from ui.words.language import marked, say
 
@@ -85,11 +86,12 @@ class SamplingRun(Job):
         max_tokens: int,
         prompt_text: str = "",
         chat: bool = False,
+        before: Messages = (),
     ) -> None:
         per_column = checked_whole(say(SAMPLES), count, 1, MOST_SAMPLES)
         super().__init__(per_column * len(columns))
         self.columns = tuple(columns)
-        self.prompt_text, self.chat = prompt_text, chat
+        self.prompt_text, self.chat, self.before = prompt_text, chat, before
         self.model_names = tuple(models[number].name for number, _, _ in columns)
         rows: dict[LanguageModel, list[Row]] = {}
         places: list[tuple[LanguageModel, int, int]] = []
@@ -142,6 +144,7 @@ class SamplingRun(Job):
         return {
             "prompt_text": self.prompt_text,
             "chat": self.chat,
+            "before": list(self.before),
             "columns": [[number, title, s.to_dict()] for number, title, s in self.columns],
             "models": list(self.model_names),
             "notices": list(self.notices),
@@ -213,6 +216,7 @@ class SamplingRun(Job):
                     "model": about[sample.column][1],
                     "prompt": self.prompt_text,
                     "chat_template": self.chat,
+                    "messages_before": json.dumps(self.before) if self.before else "",
                 }
                 for sample in self.samples()
             ]
@@ -237,6 +241,7 @@ class SamplesRecord(Struct):
     notices: Annotated[list[Name], Meta(max_length=100)]
     samples: Annotated[list[_KeptSample], Meta(max_length=MOST_SAMPLES * MOST_COLUMNS)]
     models: Annotated[list[Name], Meta(max_length=MOST_COLUMNS)] = []
+    before: Messages = ()
 
 
 class KeptSamples(SamplingRun):
@@ -261,7 +266,7 @@ class KeptSamples(SamplingRun):
             (number, title, SamplingSettings.from_dict(settings))
             for number, title, settings in data.columns
         )
-        self.prompt_text, self.chat = data.prompt_text, data.chat
+        self.prompt_text, self.chat, self.before = data.prompt_text, data.chat, data.before
         self.model_names = tuple(data.models) or (model.name,) * len(self.columns)
         if len(self.model_names) != len(self.columns):
             raise BrokenRecord("It has more or fewer models than columns.")

@@ -39,7 +39,7 @@ class ActedOn(ShownText):
     def _take_settings(self, event: Event) -> None:
         max_tokens = checked_max_new_tokens(event.max_tokens)
         stop_strings = checked_stop_strings(event.stop_strings)
-        if event.kind == "start":
+        if event.kind in ("start", "reply"):
             return  # they apply to the new text, once it exists
         if self.search:
             self._take_strategy(event)

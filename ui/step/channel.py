@@ -39,7 +39,7 @@ from ui.step.message import Sent, packed, row_answer, state_message
 from ui.step.questions import answer
 from ui.step.record import TextRecord
 from ui.step.session import Session
-from ui.texts.examples import EXAMPLES
+from ui.texts.examples import examples_of
 from ui.texts.settings import page_table
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.records import BrokenRecord, read
@@ -187,7 +187,8 @@ class StepChannel:
         self._visit.notices.append(
             say("The prompt is the one that you typed last, on another page. Start begins with it.")
         )
-        return {"draft": {"prompt": prompt.text, "chat": session.fitting_chat(prompt)}}
+        chat = session.fitting_chat(prompt)
+        return {"draft": {"prompt": prompt.text, "chat": chat, "before": list(prompt.before)}}
 
     def _first_fields(self) -> dict[str, Any]:
         return {
@@ -195,7 +196,6 @@ class StepChannel:
             "number": 0,
             "visit": self._visit.token,
             "table": page_table(),
-            "examples": [example.to_dict() for example in EXAMPLES],
             **self._notices(),
         }
 
@@ -354,8 +354,8 @@ def step_session(
 
 def first_text(model: LanguageModel) -> Session:
     """Return the session that a new visitor sees."""
-    first = EXAMPLES[0]
-    return Session(model, first.prompt, SamplingSettings(**first.settings))
+    first = examples_of(model)[0]
+    return Session(model, first.beginning, SamplingSettings(**first.settings))
 
 
 def _restored(

@@ -17,16 +17,17 @@ from msgspec import Meta, Struct, structs
 
 from engine.decoding import UNGUIDED
 from engine.sampling import SamplingSettings
-from engine.values import Real, Wrong, convert
+from engine.values import ChatMessage, Real, Wrong, convert
 from ui.texts.limits import LONGEST_PROMPT, checked_stops
 from ui.texts.settings import FIRST, MOST, EventError, parse_settings
-from ui.texts.texts import Contrastive
+from ui.texts.texts import Contrastive, Messages
 from ui.words.language import ENGLISH, LANGUAGES, say
 
 Action = Literal[
     "sync",  # the browser lacks something: send everything
     "settings",  # only the fields that every action carries
     "start",
+    "reply",  # the next turn of the conversation
     "step",
     "run",
     "propose",  # show the scores of the next token, without drawing it
@@ -86,7 +87,8 @@ class Have:
         run, branch: the text.
         ids: its tokens.
         forced: indices of the tokens that a person chose.
-        prompt, chat: the beginning of a sampled text without guidance; None for other texts.
+        prompt, chat, before: the beginning of a sampled text without guidance; the prompt is None
+            for other texts.
     """
 
     run: ShortText = ""
@@ -95,6 +97,7 @@ class Have:
     forced: Annotated[frozenset[Number], Meta(max_length=MOST_TOKENS_SENT)] = frozenset()
     prompt: Annotated[str, Meta(max_length=LONGEST_PROMPT)] | None = None
     chat: bool = False
+    before: Messages = ()
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,7 @@ class Event(Struct, frozen=True):
         branch: the branch to show.
         text_number: the earlier text to reopen.
         trace: the text of a trace's file.
-        prompt, chat: for a new run.
+        prompt, chat, before: for a new run.
         negative_prompt: the prompt that guidance leads away from; None for a run without guidance.
         guidance_scale: of the steps to come, in a run with guidance.
         strategy: contrastive search, or None for sampling; for a new run, and for steps to come.
@@ -166,6 +169,7 @@ class Event(Struct, frozen=True):
     trace: str = ""
     prompt: str = ""
     chat: bool = False
+    before: Messages = ()
     negative_prompt: str | None = None
     guidance_scale: Real = UNGUIDED
     strategy: Contrastive | None = None
@@ -238,6 +242,10 @@ def parse(data: Any) -> Event:
         stop_strings=tuple(map(_encodable, checked_stops(rest.limits.stop_strings))),
         trace=_unpacked(event.trace) if "trace" in data else "",
         prompt=_bounded("prompt", event.prompt),
+        before=tuple(
+            ChatMessage(role=_encodable(each["role"]), content=_bounded("message", each["content"]))
+            for each in event.before
+        ),
         negative_prompt=_bounded("negative_prompt", negative) if rest.guided else None,
         query=_bounded("query", event.query)[:LONGEST_QUERY],
         setting=_encodable(event.setting),

@@ -13,8 +13,7 @@ from ui.models.first_model import first_model, load_quietly
 from ui.shell.navigation import HOME
 from ui.step.record import TextRecord
 from ui.step.session import Session
-from ui.texts.examples import EXAMPLES
-from ui.texts.texts import Beginning
+from ui.texts.examples import examples_of
 from ui.visits.handover import STEP, HandedOver
 from ui.visits.visits import Visit
 
@@ -55,11 +54,11 @@ def typed_text(visit: Visit) -> HandedOver | None:
         text = text_of(visit)
     except DecodingError:
         return None  # the step page says so
-    first = EXAMPLES[0]
-    untouched = Beginning(first.prompt), SamplingSettings(**first.settings).chain
-    if text is None or (text.beginning, text.settings.chain) == untouched:
+    if text is None:
         return None
-    return text
+    first = examples_of(text.model)[0]
+    untouched = first.beginning, SamplingSettings(**first.settings).chain
+    return None if (text.beginning, text.settings.chain) == untouched else text
 
 
 def model_of(visit: Visit) -> tuple[LanguageModel, str]:

@@ -29,6 +29,7 @@ from ui.components.rows import (
 from ui.components.shown_step import shown_step
 from ui.step import busy
 from ui.step.session import Session
+from ui.texts.examples import shown_examples
 from ui.texts.settings import edited_ids, plain_settings, stage_defaults
 from ui.words.language import say
 from ui.words.token_labels import TokenLabels, labels_of
@@ -150,6 +151,7 @@ def state_message(
     edited = edited_ids(session.settings)[:LABELLED]
     header["labels"] = sent.new_labels(edited, labels)
     seldom = {
+        "examples": shown_examples(session.loaded),
         "branches": _branches(session),
         "earlier": [_earlier(text) for text in session.earlier],
         "remarks": _remarks(session),
@@ -159,7 +161,7 @@ def state_message(
     header |= {
         name: value
         for name, value in seldom.items()
-        if not is_known or sent.others.get(name) != value
+        if (not is_known and name != "examples") or sent.others.get(name) != value
     }
     arrays = b""
     raw = session.raw()  # None if no token can follow
@@ -224,6 +226,8 @@ def _text(session: Session, labels: TokenLabels) -> dict:
         },
         "prompt": _plain_text(session.prompt),
         "chat": session.chat,
+        "before": list(session.beginning.before),
+        "from_cache": getattr(session.decoder, "from_cache", 0),
         "prompt_tokens": _tokens(session.decoder.prompt_ids, session, labels),
         "negative_prompt": _plain_text(session.beginning.negative_prompt),
         "negative_tokens": _tokens(guidance.negative_prompt_ids, session, labels)

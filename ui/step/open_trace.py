@@ -152,6 +152,10 @@ def _beginning(trace: Trace, model: LanguageModel | None) -> Beginning:
     if guidance is not None:
         scale = guidance.scale if guidance.scale != UNGUIDED else _USUAL_SCALE
         negative = _typed(guidance.negative_prompt, guidance.negative_prompt_ids, model)
+    *before, last = trace.messages or ({"role": "", "content": ""},)
+    if last["role"] == "user":
+        check_prompt("prompt", "".join(each["content"] for each in trace.messages))
+        return Beginning(last["content"], True, negative, scale, strategy, tuple(before))
     prompt = _typed(trace.prompt, trace.prompt_ids, model)
     check_prompt("prompt", prompt)
     check_prompt(marked("negative prompt"), negative or "")

@@ -113,6 +113,7 @@ def _snippets(session: Session, event: Event, _: object) -> dict[str, Any]:
         event.settings,
         session.prompt,
         chat=session.chat,
+        before=session.beginning.before,
         max_tokens=checked_max_new_tokens(event.max_tokens),
         stop_strings=checked_stop_strings(event.stop_strings),
         negative_prompt=session.beginning.negative_prompt,

@@ -25,13 +25,9 @@ from ui.step.history import EarlierTexts
 from ui.step.open_trace import Opened, opened, replayed
 from ui.step.record import Replayed, TextRecord, again, replay, text_record
 from ui.step.text_on_screen import UNSHAPED, Branch
-from ui.texts.examples import EXAMPLES
+from ui.texts.examples import examples_of, is_example
 from ui.texts.settings import fitted, shown_samplers
-from ui.texts.texts import (
-    Beginning,
-    begun_anew,
-    new_text,
-)
+from ui.texts.texts import Beginning, Text, answered, begun_anew, new_text
 from ui.visits.handover import STEP
 from ui.visits.in_hand import Prompt
 from ui.words.errors import in_words
@@ -60,9 +56,12 @@ class Session(ActedOn):
 
     name = STEP
 
-    def __init__(self, model: LanguageModel, prompt: str, settings: SamplingSettings) -> None:
+    def __init__(
+        self, model: LanguageModel, beginning: Beginning | str, settings: SamplingSettings
+    ) -> None:
         """Begin a first run; raises errors of `Decoder`."""
-        beginning = Beginning(prompt)
+        if not isinstance(beginning, Beginning):
+            beginning = Beginning(beginning)
         super().__init__(new_text(model, beginning, settings), beginning, settings)
         self.order = shown_samplers(self.settings)
         self.earlier = EarlierTexts()
@@ -134,6 +133,8 @@ class Session(ActedOn):
                 self._open(event, load)
             elif event.kind == "start":
                 self._start(event)
+            elif event.kind == "reply":
+                self._reply(event)
             else:
                 ACTIONS[event.kind](self, event)
             self._make_row()
@@ -169,7 +170,12 @@ class Session(ActedOn):
                 self._load_for_recorded(model)
                 return
             settings, lost = fitted(self.settings, self.model, model)
-            beginning = replace(begun_anew(self.beginning, self.decoder), chat=False)
+            beginning = begun_anew(self.beginning, self.decoder)
+            first = examples_of(model)[0].beginning
+            if self.is_bare and is_example(self.prompt) and first.chat != beginning.chat:
+                beginning = first
+            elif not model.vocabulary.has_chat_template:
+                beginning = replace(beginning, chat=False)
             text = new_text(model, beginning, settings, self.decoder.stop_strings)
             self._keep_for_later()
             self._begin({1: Branch(1, text)}, beginning, settings)
@@ -234,7 +240,7 @@ class Session(ActedOn):
     @property
     def prompt_held(self) -> Prompt:
         """The prompt of the text on screen, for `ui.visits.in_hand`."""
-        return Prompt(self.prompt, self.chat, self.run)
+        return Prompt(self.prompt, self.chat, self.run, self.beginning.before)
 
     @property
     def is_bare(self) -> bool:
@@ -248,6 +254,7 @@ class Session(ActedOn):
                 begun_anew(self.beginning, self.decoder),
                 prompt=prompt.text,
                 chat=self.fitting_chat(prompt),
+                before=prompt.before,
             )
             self.hand_over(
                 self.loaded,
@@ -316,8 +323,33 @@ class Session(ActedOn):
             event.negative_prompt,
             event.guidance_scale,
             event.strategy,
+            event.before,
         )
-        text = new_text(self.loaded, beginning, event.settings, event.stop_strings)
+        self._begin_with(event, beginning, None)
+
+    def _reply(self, event: Event) -> None:
+        """Begin the next turn: the user's new message after the answer on screen."""
+        if not (self._is_here(event.at) and self.chat and self.length):
+            raise PromptError(
+                say(
+                    "A reply follows an answer in the chat template, and there is none; press "
+                    "Start for a new text."
+                )
+            )
+        beginning = answered(
+            begun_anew(self.beginning, self.decoder), self.decoder.text, event.prompt
+        )
+        self._begin_with(event, beginning, self.decoder)
+        text = self.decoder
+        if isinstance(text, Decoder) and text.from_cache:
+            self.said = say(
+                "This turn has read {new} new tokens; the {old} before them were in the KV cache.",
+                new=f"{len(text.prompt_ids) - text.from_cache:,}",
+                old=f"{text.from_cache:,}",
+            )
+
+    def _begin_with(self, event: Event, beginning: Beginning, after: Text | None) -> None:
+        text = new_text(self.loaded, beginning, event.settings, event.stop_strings, after)
         if isinstance(text, Decoder):
             text.next_distribution(UNSHAPED)  # reads the prompt before anything changes
         self._keep_for_later()
@@ -333,8 +365,7 @@ class Session(ActedOn):
 
         A text that was read from a file is not kept: the file contains all of it.
         """
-        is_example = any(example.prompt == self.prompt for example in EXAMPLES)
-        if self.read_only or (is_example and self.is_bare):
+        if self.read_only or (is_example(self.prompt) and self.is_bare):
             return
         if self._interrupted_at is not None and self._interrupted_at == self.length:
             return  # the beginning of a text that is kept as a whole
@@ -459,7 +490,7 @@ class Session(ActedOn):
         self.acknowledged = Acknowledged.from_list(rest.get("acknowledged"))
 
     def _begin_from(self, have: Have, settings: SamplingSettings) -> None:
-        beginning = Beginning(have.prompt, have.chat)
+        beginning = Beginning(have.prompt, have.chat, before=have.before)
         try:
             text = new_text(self.loaded, beginning, settings)
         except DecodingError as error:

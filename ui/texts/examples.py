@@ -1,18 +1,24 @@
 """Example prompts, each of which shows one aspect of how tokens are chosen.
 
-The statements about them were measured on the bundled model, and the tests measure them again. A
-new visitor sees the first one, so its first step is a real choice among plausible tokens.
+`EXAMPLES` are for models that continue a text. The statements about them were measured on the
+bundled model, and the tests measure them again. `CHAT_EXAMPLES` are for models with a chat
+template; they were measured on SmolLM2 135M Instruct (Q4_1, computed in bfloat16 on a CPU). A new
+visitor sees the first one, so its first step is a real choice among plausible tokens.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from engine.decoding import UNGUIDED
+from engine.model import BUNDLED, LanguageModel
 from engine.sampling import STAGES
+from engine.values import ChatMessage
 from ui.texts.settings import FIRST
-from ui.texts.texts import Contrastive
-from ui.words.language import marked, say
+from ui.texts.texts import Beginning, Contrastive
+from ui.words.language import language, marked, say
 
 # An example is shown as it was measured: sliders that it does not set have no effect.
 NEUTRAL = {name: STAGES[name].off for name in FIRST}
@@ -30,6 +36,9 @@ class Example:
         negative_prompt: the prompt that guidance steers away from; None without guidance.
         guidance_scale: the strength of guidance, if there is a negative prompt.
         strategy: k and alpha of contrastive search; None for sampling.
+        chat: whether the prompt goes through the chat template.
+        system: the system prompt; empty for the template's own.
+        steps: number of tokens to generate at once, so that the point is on screen.
     """
 
     name: str
@@ -39,6 +48,15 @@ class Example:
     negative_prompt: str | None = None
     guidance_scale: float = UNGUIDED
     strategy: Contrastive | None = None
+    chat: bool = False
+    system: str = ""
+    steps: int = 0
+
+    @property
+    def beginning(self) -> Beginning:
+        """The beginning of its text, without guidance."""
+        system = (ChatMessage(role="system", content=self.system),) if self.system else ()
+        return Beginning(self.prompt, self.chat, before=system)
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields for the page, in its language, with all sliders in order."""
@@ -51,6 +69,9 @@ class Example:
             "negative_prompt": self.negative_prompt,
             "guidance_scale": self.guidance_scale,
             "strategy": asdict(self.strategy) if self.strategy else None,
+            "chat": self.chat,
+            "before": list(self.beginning.before),
+            "steps": self.steps,
         }
 
 
@@ -176,3 +197,146 @@ EXAMPLES = (
         ),
     ),
 )
+
+_GREEDY = {"temperature": 0.0}
+
+CHAT_EXAMPLES = (
+    Example(
+        marked("A fork in the story"),
+        "Tell me a story.",
+        marked(
+            "The has 24 %, There and A 11 % each. Each begins another story: force them one after "
+            "the other, and compare the branches."
+        ),
+        chat=True,
+    ),
+    Example(
+        marked("Certain at the right word"),
+        "What is the capital of France?",
+        marked(
+            "The first word is open: The has 17 %. When Paris comes, it has 96 %. Click the tokens "
+            "one after another."
+        ),
+        _GREEDY,
+        chat=True,
+        steps=6,
+    ),
+    Example(
+        marked("Confident and wrong"),
+        "Say yes or no: is a tomato a fruit?",
+        marked(
+            "No has 41 %, Yes 12 %. After No the rest follows, up to 99 % certain. Click the first "
+            "token and force Yes."
+        ),
+        _GREEDY,
+        chat=True,
+        steps=9,
+    ),
+    Example(
+        marked("Wrong by a digit"),
+        "What is 17 times 23?",
+        marked(
+            "The form is certain up to the 3. The next digits have 28 % and 34 %: they are "
+            "guessed. The product is 391."
+        ),
+        _GREEDY,
+        chat=True,
+        steps=11,
+    ),
+    Example(
+        marked("Letters unseen"),
+        "How many r are in strawberry?",
+        marked(
+            "The model reads tokens, not letters. Its 1 has 30 %: a guess that looks like an "
+            "answer."
+        ),
+        _GREEDY,
+        chat=True,
+        steps=6,
+    ),
+    Example(
+        marked("Undecided"),
+        "Flip a coin. Answer with heads or tails only.",
+        marked(
+            "No token reaches 7 %, so every seed begins differently. Search for Heads: this small "
+            "model has not understood the task."
+        ),
+        chat=True,
+    ),
+    Example(
+        marked("Loop in a poem"),
+        "Write a poem about the sea.",
+        marked(
+            "The same line comes again and again. Its sea has 7 % the first time and 99 % at the "
+            "end: repetition makes itself certain."
+        ),
+        _GREEDY,
+        chat=True,
+        steps=60,
+    ),
+    Example(
+        marked("Rare word in pieces"),
+        "What does floccinaucinihilipilification mean?",
+        marked(
+            "The word is ten tokens. Copying them is nearly certain; the meaning is made up, each "
+            "word with less certainty."
+        ),
+        _GREEDY,
+        chat=True,
+        steps=24,
+    ),
+    Example(
+        marked("Form and content"),
+        "List five fruits.",
+        marked(
+            "Numbers, full stops and line ends are almost certain. Each fruit is a choice: none "
+            "begins with more than 36 %."
+        ),
+        _GREEDY,
+        chat=True,
+        steps=24,
+    ),
+    Example(
+        marked("System prompt"),
+        "Who are you?",
+        marked(
+            "As a pirate it begins with A, for Aye (22 %). Open Chat and empty the system prompt: "
+            "now I has 31 %."
+        ),
+        _GREEDY,
+        chat=True,
+        system="You are a pirate.",
+        steps=12,
+    ),
+)
+WRITTEN_FOR = marked("These notes were written for {model}; with another model they may be wrong.")
+_SMOLLM2 = "smollm2"
+
+
+def examples_of(model: LanguageModel) -> tuple[Example, ...]:
+    """Return the examples for a model, the first of which a new visitor sees."""
+    return CHAT_EXAMPLES if model.vocabulary.has_chat_template else EXAMPLES
+
+
+def written_for(model: LanguageModel) -> str:
+    """Return a remark if the statements of the examples were measured on a different model."""
+    is_chat = model.vocabulary.has_chat_template
+    if model.source == (_SMOLLM2 if is_chat else BUNDLED):
+        return ""
+    return say(WRITTEN_FOR, model="SmolLM2 135M Instruct" if is_chat else say("the bundled model"))
+
+
+def is_example(prompt: str) -> bool:
+    """Return whether a prompt is that of an example."""
+    return any(each.prompt == prompt for each in (*EXAMPLES, *CHAT_EXAMPLES))
+
+
+def shown_examples(model: LanguageModel) -> dict[str, Any]:
+    """Return the examples for the page, and the remark about them."""
+    listed = _shown(model.vocabulary.has_chat_template, language())
+    return {"list": listed, "note": written_for(model)}
+
+
+@lru_cache
+def _shown(is_chat: bool, _language: str) -> list[dict[str, object]]:
+    return [example.to_dict() for example in (CHAT_EXAMPLES if is_chat else EXAMPLES)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from engine.decoding import UNGUIDED
@@ -16,7 +16,8 @@ from engine.model import (
     LanguageModel,
 )
 from engine.sampling import SamplingSettings
-from ui.texts.texts import Contrastive
+from engine.values import ChatMessage
+from ui.texts.texts import Contrastive, messages
 from ui.words.errors import told
 
 
@@ -26,6 +27,7 @@ def settings_as_code(
     prompt: str,
     *,
     chat: bool,
+    before: Sequence[ChatMessage] = (),
     max_tokens: int,
     stop_strings: tuple[str, ...],
     negative_prompt: str | None = None,
@@ -42,8 +44,9 @@ def settings_as_code(
         words = model.vocabulary
         if not chat:
             return text
+        turns = messages(text, before)
         return ChatPrompt(
-            tuple(words.chat_ids(text)), words.chat(text), tuple(words.chat_messages(text))
+            tuple(words.chat_ids(turns)), words.chat(turns), tuple(words.chat_messages(turns))
         )
 
     is_local = "weights" in model.capabilities

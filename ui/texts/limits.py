@@ -8,6 +8,7 @@ from engine.errors import DecodingError, SettingError
 from ui.words.language import say
 
 LONGEST_PROMPT = 20_000  # characters
+MOST_MESSAGES = 200  # of a conversation
 MOST_TOKENS = 512  # per text, on pages that generate many
 MOST_SAMPLES = 200  # texts per column of a comparison
 LARGEST_SEED = 2**53 - 1  # the largest integer that is exact in a browser

@@ -12,6 +12,7 @@ import streamlit as st
 from engine.errors import DecodingError
 from engine.sampling import Constraint
 from ui.labs import fields
+from ui.labs.chat_fields import chat_fields
 from ui.models.chooser import show_limits
 from ui.server.problems import guarded
 from ui.shell.constraint_field import ConstraintField
@@ -87,8 +88,7 @@ def _prompts(tuning: Tuning) -> None:
             )
     about = f"{meaning('stop string')} {say(LINE_BREAK, mark=MARK)}"
     fields.line(tuning, "stop", say("Stop string"), width="stretch", max_chars=None, help=about)
-    if tuning.model.vocabulary.has_chat_template:
-        fields.switch(tuning, "chat", say("Chat template"), help=meaning("chat template"))
+    chat_fields(tuning)
 
 
 def _axis(tuning: Tuning, key: str, settings: tuple[str, ...]) -> None:

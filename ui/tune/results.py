@@ -257,7 +257,7 @@ def _cell(tuning: Tuning) -> None:
             this_visit(),
             HandedOver(
                 work.model,
-                Beginning(work.prompts[tuning.prompt_shown], work.chat),
+                Beginning(work.prompts[tuning.prompt_shown], work.chat, before=work.before),
                 tuning.chosen_settings,
                 sweep.max_tokens,
                 sweep.stop_strings,
@@ -308,6 +308,7 @@ def _code(tuning: Tuning) -> None:
             tuning.chosen_settings,
             work.prompts[tuning.prompt_shown],
             chat=work.chat,
+            before=work.before,
             max_tokens=work.sweep.max_tokens,
             stop_strings=work.sweep.stop_strings,
         )

@@ -23,6 +23,7 @@ from engine.study import METRICS, MOST_TEXTS, Axis, Sweep, SweepProgress, SweepR
 from engine.values import Amount, Name, Number, Whole
 from ui.jobs import UNKNOWN, Job, Owner
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
+from ui.texts.texts import Messages
 from ui.visits.records import BrokenRecord, read
 from ui.words.language import is_translated, marked
 
@@ -181,11 +182,12 @@ class SweepJob(Job):
         sweep: the sweep to run.
         model: the model.
         prompts: the prompts as their author wrote them; the sweep may contain their token ids.
-        chat: whether the prompts went through the chat template.
+        chat, before: whether the prompts went through the chat template, and the messages before
+            each of them.
         result: earlier results of the same sweep, partial or complete.
 
     Attributes:
-        sweep, model, prompts, chat: as given.
+        sweep, model, prompts, chat, before: as given.
         result: texts and metrics so far; None before the first text starts.
         version: number of times that `result` was replaced.
 
@@ -202,13 +204,14 @@ class SweepJob(Job):
         prompts: Sequence[str],
         *,
         chat: bool = False,
+        before: Messages = (),
         result: SweepResult | None = None,
     ) -> None:
         super().__init__(sweep.count)
         self.sweep = sweep
         self.model = model
         self.prompts = tuple(prompts)
-        self.chat = chat
+        self.chat, self.before = chat, before
         self.version = 0
         self.result = result
         self._progress: SweepProgress | None = None
@@ -268,8 +271,8 @@ _lock = threading.Lock()
 class _ForAll(SweepJob):
     """A sweep shared by several visitors; it is cancelled when the last one leaves."""
 
-    def __init__(self, sweep: Sweep, model: LanguageModel, prompts: Sequence[str], chat: bool):
-        super().__init__(sweep, model, prompts, chat=chat)
+    def __init__(self, *about: Any, **layout: Any) -> None:
+        super().__init__(*about, **layout)
         self._owners: list[Owner] = []
 
     def start(self, owner: Owner = UNKNOWN) -> Self:
@@ -291,9 +294,8 @@ class _ForAll(SweepJob):
             elif owner in self._owners:
                 self._owners.remove(owner)
             if self._owners and not self.is_done:
-                return SweepJob(
-                    self.sweep, self.model, self.prompts, chat=self.chat, result=self.result
-                )
+                layout = {"chat": self.chat, "before": self.before}
+                return SweepJob(self.sweep, self.model, self.prompts, **layout, result=self.result)
         return super().left_by(owner)
 
     def _finish(self) -> None:
@@ -308,7 +310,12 @@ class _ForAll(SweepJob):
 
 
 def opening_sweep(
-    sweep: Sweep, model: LanguageModel, prompts: Sequence[str], *, chat: bool = False
+    sweep: Sweep,
+    model: LanguageModel,
+    prompts: Sequence[str],
+    *,
+    chat: bool = False,
+    before: Messages = (),
 ) -> SweepJob:
     """Return the job of the sweep that all visitors share: finished, in progress or new.
 
@@ -318,11 +325,11 @@ def opening_sweep(
     with _lock:
         made = _made.get(model)
         if made is not None and made.sweep == sweep:
-            return SweepJob(sweep, model, prompts, chat=chat, result=made)
+            return SweepJob(sweep, model, prompts, chat=chat, before=before, result=made)
         for work in _under_way:
             same = work.model is model and (work.sweep, work.chat) == (sweep, chat)
             if same and not work.is_cancelled:
                 return work
-        work = _ForAll(sweep, model, prompts, chat)
+        work = _ForAll(sweep, model, prompts, chat=chat, before=before)
         _under_way.append(work)
         return work

@@ -29,6 +29,7 @@ from ui.shell.work import owner
 from ui.texts.constraints import constraint_of
 from ui.texts.limits import LONGEST_PROMPT, MOST_TOKENS
 from ui.texts.settings import fitted, is_one_number
+from ui.texts.texts import Messages, readable
 from ui.tune.metrics import TRADE_OFFS
 from ui.tune.sweep_job import (
     Prompt,
@@ -135,6 +136,7 @@ class TuningInputs(PlainInputs):
 
     Attributes:
         prompts, chat: the texts to continue, and whether they go through the chat template.
+        before: messages before each prompt; only in chat.
         base: settings of the samplers that no axis changes.
         x, y: the axes as typed.
         seeds: number of texts per cell and prompt; seeds count from 0.
@@ -150,11 +152,13 @@ class TuningInputs(PlainInputs):
     seeds: Annotated[int, Meta(title=marked("Seeds"), ge=1, le=MOST_SEEDS)] = 1
     max_tokens: Annotated[int, Meta(title=marked("Max tokens"), ge=1, le=MOST_TOKENS)] = 32
     stop: str = EXAMPLES[0].stop
+    before: Messages = ()
 
     def record(self) -> dict[str, Any]:
         axes = [asdict(self.x), asdict(self.y)]
         typed = {name: getattr(self, name) for name in ("chat", "seeds", "max_tokens", "stop")}
-        return typed | {"prompts": list(self.prompts), "base": self.base.to_dict(), "axes": axes}
+        lists = {"prompts": list(self.prompts), "before": list(self.before), "axes": axes}
+        return typed | lists | {"base": self.base.to_dict()}
 
     @property
     def has_stop_of_example(self) -> bool:
@@ -184,6 +188,7 @@ class _KeptSweep(Struct):
     prompts: SomePrompts
     chat: bool
     sweep: SweepRecord
+    before: Messages = ()
 
 
 class _Kept(Struct):
@@ -199,6 +204,7 @@ class _Kept(Struct):
     chosen: Annotated[list[Whole], Meta(max_length=2)]
     prompt_shown: Whole
     work: _KeptSweep | None
+    before: Messages = ()
 
 
 class Tuning(InputsState[TuningInputs]):
@@ -304,7 +310,9 @@ class Tuning(InputsState[TuningInputs]):
             raise PromptError(
                 say("Prompt {place} is empty; write something or remove it.", place=place + 1)
             )
-        return tuple(self.model.vocabulary.chat_ids(prompt)) if self.inputs.chat else prompt
+        inputs = self.inputs
+        read = readable(self.model, prompt, chat=inputs.chat, before=inputs.before)
+        return read if isinstance(read, str) else tuple(read)
 
     @property
     def seconds(self) -> float | None:
@@ -403,6 +411,7 @@ class Tuning(InputsState[TuningInputs]):
             "model": choice_record(work.model),
             "prompts": list(work.prompts),
             "chat": work.chat,
+            "before": list(work.before),
             "sweep": sweep_record(work.sweep, result),
         }
         return super().record() | {
@@ -424,7 +433,9 @@ class Tuning(InputsState[TuningInputs]):
         base, prompts = SamplingSettings.from_dict(kept.base), tuple(kept.prompts)
         tuning = cls(
             model,
-            TuningInputs(prompts, chat, base, x, y, kept.seeds, kept.max_tokens, kept.stop),
+            TuningInputs(
+                prompts, chat, base, x, y, kept.seeds, kept.max_tokens, kept.stop, kept.before
+            ),
         )
         known = {"metric": METRICS, "trade_off": TRADE_OFFS, "view": VIEWS}
         for name, value in kept.view.items():
@@ -445,7 +456,8 @@ class Tuning(InputsState[TuningInputs]):
         model = load(*choice_of(kept.model))
         if len(kept.prompts) != len(sweep.prompts):
             raise BrokenRecord("Its sweep has other prompts.")
-        self.work = SweepJob(sweep, model, kept.prompts, chat=kept.chat, result=result)
+        kind = {"chat": kept.chat, "before": kept.before}
+        self.work = SweepJob(sweep, model, kept.prompts, **kind, result=result)
 
     def release(self) -> None:
         """End the sweep, for which no page is waiting."""
@@ -469,7 +481,8 @@ class Tuning(InputsState[TuningInputs]):
         if self.plan.sweep is None or self.is_running:
             return
         make, before, one = opening_sweep if for_all else SweepJob, self.work, self.inputs
-        made = partial(make, self.plan.sweep, self.model, one.prompts, chat=one.chat)
+        kind = {"chat": one.chat, "before": one.before}
+        made = partial(make, self.plan.sweep, self.model, one.prompts, **kind)
         self.begin_work("work", made, owner)
         if self.work is before:  # it was refused
             return
@@ -535,6 +548,7 @@ class Tuning(InputsState[TuningInputs]):
             model=work.model.name,
             revision=work.model.revision,
             chat_template=work.chat,
+            messages_before=json.dumps(work.before) if work.before else "",
             max_tokens=sweep.max_tokens,
             stop_strings=json.dumps(sweep.stop_strings),
         )

@@ -35,4 +35,5 @@ class HandedOver:
     @property
     def prompt(self) -> Prompt:
         """The prompt, for other pages that continue from this text."""
-        return Prompt(self.beginning.prompt, self.beginning.chat)
+        begun = self.beginning
+        return Prompt(begun.prompt, begun.chat, before=begun.before)

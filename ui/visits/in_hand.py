@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from ui.texts.texts import Messages
 
 
 @dataclass(frozen=True)
@@ -18,17 +21,21 @@ class Prompt:
     Attributes:
         text: the prompt.
         chat: whether it goes through the chat template; None on a page without one.
+        before: messages of the conversation before it.
         run: the text that began from it, on a page where a press begins a text; else empty.
     """
 
     text: str
     chat: bool | None = None
     run: str = ""
+    before: Messages = ()
 
     def is_same(self, other: Prompt) -> bool:
         """Return whether the prompts are equal for a page, which may have no chat template."""
+        has_none = None in (self.chat, other.chat)
+        mine, others = (each.before if each.chat else () for each in (self, other))
         return self.text == other.text and (
-            None in (self.chat, other.chat) or self.chat == other.chat
+            has_none or (self.chat == other.chat and mine == others)
         )
 
 

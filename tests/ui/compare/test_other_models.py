@@ -12,6 +12,7 @@ from tests.ui.compare.comparing import PROMPT, ids, settle
 from ui.compare.comparison import MOST, Comparison
 from ui.compare.sampling_run import KeptSamples, SamplesRecord
 from ui.jobs import UNKNOWN
+from ui.texts.texts import Beginning
 from ui.visits.records import read
 
 
@@ -77,7 +78,7 @@ def test_samples_record_whether_chat_was_used(comparison, chat_model):
 def test_model_and_prompt_are_taken_over_together(comparison, chat_model):
     comparison.change(prompt="|".join(["w1"] * 60))
     settings = SamplingSettings(top_k=5, seed=11)
-    comparison.take_over(chat_model, "w4|w5", True, settings, 2)
+    comparison.take_over(chat_model, Beginning("w4|w5", chat=True), settings, 2)
     settle(comparison)
     assert comparison.error == ""
     inputs = comparison.inputs
@@ -94,7 +95,8 @@ def test_refused_model_and_prompt_change_nothing(comparison, chat_model):
     held = comparison.model, comparison.inputs
     settings, sampling = comparison.column(2).settings, comparison.sampling
     too_long = "|".join(["w1"] * 60)
-    comparison.take_over(chat_model, too_long, False, SamplingSettings(top_k=5, seed=11), 2)
+    new = SamplingSettings(top_k=5, seed=11)
+    comparison.take_over(chat_model, Beginning(too_long), new, 2)
     assert "60 tokens, but chat reads at most 40" in comparison.error
     assert (comparison.model, comparison.inputs) == held
     assert (comparison.column(2).settings, comparison.sampling) == (settings, sampling)

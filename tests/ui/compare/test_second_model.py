@@ -17,6 +17,7 @@ from tests.ui.step.visitor import unpacked
 from ui.compare.comparison import MOST, Comparison
 from ui.compare.view import cards, parting_data, parting_place
 from ui.jobs import UNKNOWN
+from ui.texts.texts import Beginning
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +114,7 @@ def test_second_model_that_becomes_the_pages_is_no_second_one(with_second, secon
 
 def test_text_of_the_second_model_is_taken_over_by_one_column(with_second, model, second):
     settings, number = SamplingSettings(top_k=5, seed=11), with_second.columns[1].number
-    with_second.take_over(second, PROMPT, False, settings, number)
+    with_second.take_over(second, Beginning(PROMPT), settings, number)
     assert with_second.model is model
     assert [column.own_model for column in with_second.columns] == [None, second] + [None] * 2 + [
         second

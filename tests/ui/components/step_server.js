@@ -86,7 +86,9 @@ export class StepServer {
     const is_new = kind === 'hello' || (kind === 'start' && !own.error);
     if (!own.error) this.#do(event);
     const first =
-      kind === 'hello' ? { visit: '0'.repeat(32), table: read_table(), examples: [], step_fields: FIELDS } : {};
+      kind === 'hello'
+        ? { visit: '0'.repeat(32), table: read_table(), examples: { list: [], note: '' }, step_fields: FIELDS }
+        : {};
     this.say({ ...this.#state(is_new), ...first, client, number, ...own }, true);
   }
 
@@ -168,6 +170,8 @@ const text_of = prompt => ({
   model: MODEL,
   prompt,
   chat: false,
+  before: [],
+  from_cache: 0,
   prompt_tokens: [[1, prompt, false]],
   negative_prompt: null,
   negative_tokens: null,

@@ -56,7 +56,8 @@ def test_first_page_gets_first_example_and_sampler_table(visits):
     with opened() as page:
         header = page.last
         assert page.text["prompt"] == EXAMPLES[0].prompt
-        assert header["table"]["samplers"] and header["examples"][0]["name"] == EXAMPLES[0].name
+        assert header["table"]["samplers"]
+        assert header["examples"]["list"][0]["name"] == EXAMPLES[0].name
         assert header["step"]["is_pending"] and header["row"]["light"]
         assert (header["error"], header["said"], header["notices"]) == ("", "", [])
         assert not {"table", "examples"} & set(page.do("step"))
@@ -484,7 +485,7 @@ def test_prompt_from_another_page_starts_or_is_offered(visits):
     elsewhere.prompt = "The dog"
     for _ in range(2):  # until something else has begun
         with opened(visit, tab) as page:
-            assert page.last["draft"] == {"prompt": "The dog", "chat": False}
+            assert page.last["draft"] == {"prompt": "The dog", "chat": False, "before": []}
             assert page.text["prompt"] == "The cat" and len(page.steps) == 1
     with opened(visit, tab) as page:
         page.do("start", prompt="A bird")

@@ -1,6 +1,7 @@
 """The examples show what they claim, on the bundled model, with margins for other processors."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,14 @@ from engine.decoder import Decoder
 from engine.decoding.contrastive import ContrastiveSearch
 from engine.sampling import STAGES, SamplingSettings
 from tests.bundled import bundled as model
-from ui.texts.examples import EXAMPLES, NEUTRAL, Example
+from ui.texts.examples import (
+    CHAT_EXAMPLES,
+    EXAMPLES,
+    NEUTRAL,
+    Example,
+    examples_of,
+    written_for,
+)
 from ui.texts.settings import FIRST, is_one_number, parse_settings
 
 BY_NAME = {example.name: example for example in EXAMPLES}
@@ -48,8 +56,9 @@ def entropy(decoder: Decoder, index: int = 0) -> float:
 def test_page_gets_the_measured_settings_of_every_example():
     assert len(BY_NAME) == len({example.prompt for example in EXAMPLES}) == len(EXAMPLES)
     assert "The capital of France is" in {example.prompt for example in EXAMPLES}
-    for example in EXAMPLES:
-        assert len(example.name) <= 24 and len(example.look_at) <= 170, "they fit on the page"
+    assert len({example.prompt for example in CHAT_EXAMPLES}) == 10
+    for example in (*EXAMPLES, *CHAT_EXAMPLES):
+        assert len(example.name) <= 26 and len(example.look_at) <= 170, "they fit on the page"
         assert example.settings.keys() <= STAGES.keys()
         assert all(map(is_one_number, example.settings))
         chosen, order = parse_settings(json.loads(json.dumps(example.to_dict()["settings"])))
@@ -58,6 +67,15 @@ def test_page_gets_the_measured_settings_of_every_example():
     assert SamplingSettings(**NEUTRAL) == SamplingSettings()
     order = BY_NAME["Greedy loop"].to_dict()["settings"]["order"]
     assert order == ["repetition_penalty", *FIRST]
+
+
+def test_other_models_get_a_remark():
+    assert examples_of(model()) == EXAMPLES and written_for(model()) == ""
+    other = SimpleNamespace(source="other", vocabulary=SimpleNamespace(has_chat_template=True))
+    assert examples_of(other) == CHAT_EXAMPLES
+    assert "written for SmolLM2" in written_for(other)
+    other.source = "smollm2"
+    assert written_for(other) == ""
 
 
 def test_page_gets_every_slider_in_a_copy():
@@ -71,6 +89,9 @@ def test_page_gets_every_slider_in_a_copy():
         "negative_prompt": None,
         "guidance_scale": 1.0,
         "strategy": None,
+        "chat": False,
+        "before": [],
+        "steps": 0,
     }
     sent["settings"]["top_k"] = 9
     sent["settings"]["order"].append("xtc")

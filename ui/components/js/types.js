@@ -273,7 +273,12 @@
  * @property {string | null} negative_prompt
  * @property {number} guidance_scale
  * @property {{top_k: number, penalty_alpha: number} | null} strategy
+ * @property {boolean} chat whether the prompt goes through the chat template
+ * @property {ChatMessage[]} before
+ * @property {number} steps tokens to generate at once
  */
+
+/** @typedef {{role: string, content: string}} ChatMessage one message of a conversation */
 
 /** @typedef {{number: number, prompt: string, tokens: number, model: string, when: string}} EarlierText */
 
@@ -281,6 +286,7 @@
  * @typedef {object} Draft the start of the next text, as entered in the fields
  * @property {string} prompt
  * @property {boolean} chat
+ * @property {ChatMessage[]} before messages before the prompt; only in chat
  * @property {string | null} negative_prompt null: without guidance
  * @property {boolean} is_search whether contrastive search is used; otherwise sampling
  * @property {number} top_k candidates of the search
@@ -295,6 +301,8 @@
  * @property {Model | null} model null until the first message
  * @property {string} prompt
  * @property {boolean} chat
+ * @property {ChatMessage[]} before messages before the prompt; only in chat
+ * @property {number} from_cache tokens of the prompt that were in the cache of the turn before
  * @property {PromptToken[]} prompt_tokens
  * @property {string | null} negative_prompt null: the text began without guidance
  * @property {PromptToken[] | null} negative_tokens null: not read, as at scale 1
@@ -306,7 +314,7 @@
  * @property {Draft} draft
  * @property {boolean} starting whether Start was pressed and its text has not arrived
  * @property {boolean} drafted whether Start would begin a different text from the one on screen
- * @property {Example[]} examples
+ * @property {{list: Example[], note: string}} examples the examples, and a remark on them
  * @property {string} example what to look at in the example on screen; '' for any other text
  * @property {EarlierText[]} earlier texts that can be reopened
  * @property {Record<string, Fields>} stage_defaults fields of an added sampler that depend on the tokenizer
@@ -575,12 +583,13 @@
  * @property {Model} model
  * @property {string} prompt
  * @property {boolean} chat
+ * @property {ChatMessage[]} before
+ * @property {number} from_cache
  * @property {[number, string, boolean][]} prompt_tokens id, label, whether special
  * @property {string | null} negative_prompt
  * @property {[number, string, boolean][] | null} negative_tokens
  * @property {number} guidance_scale
  * @property {{top_k: number, penalty_alpha: number} | null} strategy
- * @property {State['examples']} examples
  * @property {Settings} settings
  * @property {Record<string, Fields>} stage_defaults
  * @property {Limits} limits
@@ -641,6 +650,7 @@
  * @typedef {object} Actions the actions available to a person; a part calls them and changes nothing itself
  * @property {(changes: Partial<Draft>) => void} draft change the start of the next text
  * @property {() => Promise<unknown>} start begin the next text
+ * @property {() => Promise<unknown>} reply begin the next turn of the conversation
  * @property {(example: Example) => unknown} try_example
  * @property {(number: number) => unknown} reopen bring back an earlier text
  * @property {() => unknown} step

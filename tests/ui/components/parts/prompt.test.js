@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { create } from '../../../../ui/components/js/parts/prompt.js';
-import { make_state } from '../fixtures.js';
+import { make_state, make_step } from '../fixtures.js';
 import { begin_typing, live, press, text_of } from '../harness.js';
 import { read_hostile } from '../vectors.js';
 
@@ -15,6 +15,9 @@ const EXAMPLE = {
   negative_prompt: null,
   guidance_scale: 1.5,
   strategy: null,
+  chat: false,
+  before: [],
+  steps: 0,
 };
 const EARLIER = { number: 3, prompt: 'Once upon', tokens: 1, model: 'test', when: '' };
 
@@ -69,8 +72,9 @@ test('a folded prompt marks its line ends', () => {
 });
 
 test('one press opens an example or earlier text and closes the menu', () => {
-  const page = page_of({ examples: [EXAMPLE] });
-  const menu = /** @type {HTMLDetailsElement} */ (page.root.querySelector('details'));
+  const page = page_of({ examples: { list: [EXAMPLE], note: 'Written for test.' } });
+  const menu = /** @type {HTMLDetailsElement} */ (page.root.querySelector('details:not(.dv-chat)'));
+  assert.ok(menu.textContent?.includes('Written for test.'));
   menu.open = true;
   assert.deepEqual(page.all('heading'), []);
   page.change({ earlier: [EARLIER, { ...EARLIER, number: 4, prompt: 'The newest' }] });
@@ -86,6 +90,46 @@ test('one press opens an example or earlier text and closes the menu', () => {
   assert.deepEqual(page.taken(), [
     ['try_example', EXAMPLE],
     ['reopen', 3],
+  ]);
+});
+
+/** @param {string} content @param {string} role */
+const message = (content, role) => ({ role, content });
+
+test('in chat, a new message is the next turn', () => {
+  const page = page_of({ chat: true, prompt: 'Hi', steps: [make_step(0)] });
+  const draft = { ...page.state.draft, chat: true, prompt: 'Hi' };
+  page.change({ draft });
+  const reply = page.one('button', 'Reply');
+  page.area.focus();
+  press(page.area, 'Enter');
+  assert.deepEqual(page.taken(), [['start']], 'the same message begins again');
+  page.change({ draft: { ...draft, prompt: 'And Spain?' }, drafted: true });
+  assert.ok(reply.classList.contains('dv-primary') && !page.start.classList.contains('dv-primary'));
+  page.area.focus();
+  press(page.area, 'Enter');
+  reply.click();
+  assert.deepEqual(page.taken(), [['reply'], ['reply']]);
+  page.change({ steps: [] });
+  assert.ok(reply.classList.contains('dv-hidden'), 'nothing to reply to');
+});
+
+test('the menu Chat has the system prompt and the earlier messages', () => {
+  const before = [message('Be brief.', 'system'), message('Hi', 'user'), message('<i>Ho</i>', 'assistant')];
+  const model = { ...page_of().state.model, has_chat_template: true };
+  const page = page_of({ model: /** @type {any} */ (model) });
+  /** @type {HTMLDetailsElement} */ (page.root.querySelector('.dv-chat')).open = true;
+  page.one('checkbox', 'Chat template').click();
+  page.change({ draft: { ...page.state.draft, chat: true, before } });
+  const system = page.one('textbox', 'System prompt');
+  assert.equal(system.value, 'Be brief.');
+  assert.deepEqual([...page.root.querySelectorAll('.dv-turns li')].map(text_of), ['User: Hi', 'Assistant: <i>Ho</i>']);
+  begin_typing(system, '');
+  page.one('button', 'New conversation').click();
+  assert.deepEqual(page.taken(), [
+    ['draft', { chat: true }],
+    ['draft', { before: before.slice(1) }],
+    ['draft', { before: [] }],
   ]);
 });
 

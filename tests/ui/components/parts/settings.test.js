@@ -8,7 +8,7 @@ import { make_state } from '../fixtures.js';
 import { begin_typing, choose, live, settled, text_of, type } from '../harness.js';
 
 /**
- * @import { Actions, Model } from '../../../../ui/components/js/types.js'
+ * @import { Actions } from '../../../../ui/components/js/types.js'
  */
 
 /** @param {Parameters<typeof make_state>[0]} [changes] @param {Partial<Actions>} [actions] */
@@ -20,15 +20,14 @@ function page_of(changes, actions) {
 }
 
 test('each control triggers its action', () => {
-  const page = page_of({ model: /** @type {Model} */ ({ has_chat_template: true }) });
-  const clicks = ['Chat template', 'Stage view', 'Hide and reveal', 'Manual mode', 'Key shortcuts', 'Column: token id'];
+  const page = page_of({});
+  const clicks = ['Stage view', 'Hide and reveal', 'Manual mode', 'Key shortcuts', 'Column: token id'];
   for (const name of clicks) page.one('checkbox', name).click();
   choose(page.one('combobox', 'Rows of the table'), '30');
   choose(page.one('combobox', 'Colour of tokens'), 'entropy');
   type(page.one('textbox', 'Stop strings'), 'end\n\nfin');
   page.one('button', 'Save trace (JSON)').click();
   assert.deepEqual(page.taken(), [
-    ['draft', { chat: true }],
     ['stage', true],
     ['hide', true],
     ['toggle', 'manual', true],

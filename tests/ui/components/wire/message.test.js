@@ -9,6 +9,8 @@ const TEXT = {
   model: { source: 'm' },
   prompt: 'a',
   chat: false,
+  before: [],
+  from_cache: 0,
   prompt_tokens: [[1, 'a', false]],
   strategy: null,
   negative_prompt: null,

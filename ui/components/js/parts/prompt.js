@@ -4,9 +4,10 @@ import { element, set_attribute, set_class, set_text } from '../lib/dom.js';
 import { create_menu } from '../lib/menu.js';
 import { shorten, tokens } from '../words/format.js';
 import { say } from '../words/say.js';
+import { can_reply, create_chat } from './chat.js';
 import { primary_of } from './primary.js';
 
-/** @import { State, Actions, Example, EarlierText } from '../types.js' */
+/** @import { State, Actions, EarlierText } from '../types.js' */
 /** @typedef {State} Properties */
 
 const TALLEST = 0.4; // of the window, while it is being edited
@@ -28,15 +29,25 @@ export function create(root, actions) {
   const earlier = element('ul', { class: 'dv-texts' });
   const examples_title = element('h3', { text: say('Examples') });
   const earlier_title = element('h3', { text: say('Earlier texts of yours') });
-  const menu = create_menu(say('Examples'), earlier_title, earlier, examples_title, examples);
+  const examples_note = element('p', { class: 'dv-muted' });
+  const menu = create_menu(say('Examples'), earlier_title, earlier, examples_title, examples_note, examples);
+  const chat = create_chat(actions);
+  const reply = element('button', {
+    type: 'button',
+    text: say('Reply'),
+    title: say('Continue the conversation with this message'),
+    onclick: () => actions.reply(),
+  });
   const start = element('button', { type: 'button', text: say('Start'), onclick: () => actions.start() });
   root.classList.add('dv-prompt');
   // A folded field would cut its second line in the middle: this element covers it and shows where lines end.
   const folded = element('span', { class: 'dv-prompt-folded dv-token dv-line', 'aria-hidden': 'true' });
-  root.append(element('div', { class: 'dv-prompt-place' }, area, folded), menu.node, start);
-  /** @type {Example[]|null} */
+  root.append(element('div', { class: 'dv-prompt-place' }, area, folded), chat.node, menu.node, reply, start);
+  /** @type {State['examples']|null} */
   let listed = null;
   let listed_earlier = '';
+  let replies = false;
+  let shown_prompt = '';
 
   function fit() {
     area.style.height = '';
@@ -47,7 +58,10 @@ export function create(root, actions) {
     const tall = Math.min(area.scrollHeight + 2, window.innerHeight * TALLEST);
     if (tall > area.offsetHeight) area.style.height = `${tall}px`;
   }
-  area.addEventListener('focus', fit);
+  area.addEventListener('focus', () => {
+    fit();
+    if (replies && area.value === shown_prompt) area.select(); // typing replaces the answered message
+  });
   area.addEventListener('blur', fit);
   area.addEventListener('input', () => {
     fit();
@@ -58,7 +72,8 @@ export function create(root, actions) {
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing || is_touched()) return;
     event.preventDefault();
     area.blur();
-    actions.start();
+    if (replies && area.value !== shown_prompt) actions.reply();
+    else actions.start();
   });
 
   /**
@@ -81,9 +96,17 @@ export function create(root, actions) {
   };
 
   return {
-    destroy: menu.destroy,
+    destroy() {
+      menu.destroy();
+      chat.destroy();
+    },
     /** @param {Properties} state */
     update(state) {
+      chat.update(state);
+      replies = can_reply(state);
+      shown_prompt = state.prompt;
+      set_class(reply, replies ? '' : 'dv-hidden');
+      reply.classList.toggle('dv-primary', primary_of(state) === 'reply');
       if (area.value !== state.draft.prompt) {
         area.value = state.draft.prompt;
         fit();
@@ -101,8 +124,10 @@ export function create(root, actions) {
       set_attribute(start, 'title', is_touched() ? null : title);
       if (listed !== state.examples) {
         listed = state.examples;
+        set_text(examples_note, listed.note);
+        set_class(examples_note, listed.note ? 'dv-muted' : 'dv-hidden');
         examples.replaceChildren(
-          ...listed.map(each => entry(each.name, each.prompt, each.look_at, () => actions.try_example(each))),
+          ...listed.list.map(each => entry(each.name, each.prompt, each.look_at, () => actions.try_example(each))),
         );
       }
       const texts = JSON.stringify(state.earlier);

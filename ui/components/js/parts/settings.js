@@ -8,7 +8,7 @@ import { marked, say } from '../words/say.js';
 
 /** @import { Actions, Colouring, State } from '../types.js' */
 /**
- * @typedef {Pick<State, 'draft' | 'limits' | 'manual' | 'keys' | 'stage' | 'hiding' | 'row_count' | 'columns' | 'colouring' | 'model'
+ * @typedef {Pick<State, 'draft' | 'limits' | 'manual' | 'keys' | 'stage' | 'hiding' | 'row_count' | 'columns' | 'colouring'
  *   | 'strategy' | 'read_only' | 'negative_tokens'>} Properties
  */
 
@@ -40,11 +40,6 @@ export function create(root, actions) {
     ['search', say('Contrastive search')],
   ]);
   strategy.input.addEventListener('change', () => actions.draft({ is_search: strategy.input.value === 'search' }));
-  const chat = check(
-    say('Chat template'),
-    on => actions.draft({ chat: on }),
-    say('Wrap the prompt as this model was trained to read it'),
-  );
   const guided = check(
     say('Guidance'),
     on => actions.draft({ negative_prompt: on ? '' : null }),
@@ -144,7 +139,7 @@ export function create(root, actions) {
   const tour = button(say('Tour'), begin_tour, say('Four stops from the prompt to a first drawn token'));
   const menu = create_menu(
     say('Settings'),
-    section(say('How the next token is found'), strategy.node, chat.node, guided.node, negative, method_note),
+    section(say('How the next token is found'), strategy.node, guided.node, negative, method_note),
     section(
       say('When to stop'),
       element('label', { class: 'dv-whole' }, range.name, most.input),
@@ -179,8 +174,6 @@ export function create(root, actions) {
     update(state) {
       const { draft } = state;
       strategy.set(draft.is_search ? 'search' : 'sampling');
-      chat.input.checked = draft.chat;
-      show(chat.node, Boolean(state.model?.has_chat_template));
       const has_guidance = draft.negative_prompt !== null && !draft.is_search;
       show(guided.node, !draft.is_search);
       guided.input.checked = has_guidance;

@@ -41,9 +41,9 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {string} said
  * @property {string} [visit] with the answer to `hello`: this tab's token from now on
  * @property {Table} [table]
- * @property {any[]} [examples]
+ * @property {State['examples']} [examples]
  * @property {string[]} [notices]
- * @property {{prompt: string, chat: boolean}} [draft] a prompt from another page, for Start
+ * @property {{prompt: string, chat: boolean, before: import('../types.js').ChatMessage[]}} [draft] a prompt from another page, for Start
  * @property {string} [what]
  * @property {number} [done]
  * @property {number | null} [total]
@@ -163,6 +163,8 @@ function take_text(state, text) {
   state.model = text.model;
   state.prompt = text.prompt;
   state.chat = text.chat;
+  state.before = text.before;
+  state.from_cache = text.from_cache;
   /** @param {[number, string, boolean]} token */
   const token_of = ([id, label, special]) => ({ id, label, special });
   state.prompt_tokens = text.prompt_tokens.map(token_of);

@@ -50,7 +50,8 @@ function forward_pass(state, view) {
   const step = recorded(state, view);
   if (step?.reused) return say('not needed again');
   const read = step?.positions ?? state.prompt_tokens.length + view.index;
-  const is_prefill = step?.is_prefill ?? view.index === 0;
+  const cached = (view.index === 0 && state.from_cache) || read - 1;
+  const is_prefill = step?.is_prefill ?? (view.index === 0 && !state.from_cache);
   if (state.negative_tokens) {
     const other = read - state.prompt_tokens.length + state.negative_tokens.length;
     return is_prefill
@@ -59,7 +60,7 @@ function forward_pass(state, view) {
   }
   return is_prefill
     ? say('{count} read at once', { count: count(read) })
-    : say('{count} from cache + 1 new', { count: count(read - 1) });
+    : say('{count} from cache + {read} new', { count: count(cached), read: count(read - cached) });
 }
 
 /** @type {Said} */

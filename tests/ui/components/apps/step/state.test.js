@@ -41,6 +41,8 @@ describe('state', () => {
     [{}, {}, false],
     [{}, { prompt: 'a' }, true],
     [{}, { chat: true }, true],
+    [{}, { before: [{ role: 'user', content: 'Hi' }] }, false], // without the template nothing comes before
+    [{ chat: true }, { chat: true, before: [{ role: 'user', content: 'Hi' }] }, true],
     [{}, { negative_prompt: '' }, true],
     [{ guidance_scale: 1, negative_prompt: 'a' }, { negative_prompt: 'a' }, false], // at scale 1 nothing is read
     [{}, { is_search: true }, true],

@@ -155,6 +155,9 @@ test('plain text matches the tokens, with marked line ends', async () => {
   page.one('button', 'Text').click();
   page.one('button', 'Text').click();
   assert.equal(page.root.querySelector('.dv-plain')?.textContent, 'the\n\n London');
+  page.change({ before: [{ role: 'user', content: 'Hi' }], steps: [make_step(3), make_step(0)] });
+  const said = 'User: Hi\n\nUser: the\n\n London Paris';
+  assert.equal(page.root.querySelector('.dv-plain')?.textContent?.replaceAll('⏎', ''), said);
   const lines = page_of({ prompt: '2 + 2 =\n', steps: [make_step(0, { label: '⏎⏎', text: '4\n\n5' }), make_step(1)] });
   assert.equal(lines.generated()[0].nextSibling?.nodeValue, '\n', 'a token with a line end');
   lines.one('button', 'Text').click();

@@ -4,6 +4,7 @@ import { chain_of } from '../../kernel/chain.js';
 import { element } from '../../lib/dom.js';
 import { set_stage } from '../../lib/stage.js';
 import { read_packed_trace } from '../../lib/trace_file.js';
+import { wants_reply } from '../../parts/chat.js';
 import { can_reroll } from '../../parts/transport.js';
 import { count, isolated } from '../../words/format.js';
 import { say, with_figures } from '../../words/say.js';
@@ -64,8 +65,31 @@ export function create_actions({ root, state, link, screen, player, walk, settle
   async function has_begun() {
     await begun;
     if (!is_drafted(state)) return true; // typed text may not be drawn yet
-    const message = await actions.start();
+    const message = await (wants_reply(state) ? actions.reply() : actions.start());
     return Boolean(message) && !state.error;
+  }
+
+  /**
+   * Begin a text from the drafted prompt.
+   *
+   * @param {'start' | 'reply'} kind reply: as the next turn of the conversation on screen
+   */
+  function begin(kind) {
+    player.stop();
+    if (kind === 'start') tell_of_example();
+    state.example = '';
+    const { prompt, chat, before, negative_prompt, is_search } = state.draft;
+    const guided = negative_prompt !== null && !is_search;
+    state.starting = true;
+    const posted = link
+      .post(kind, { prompt, chat, before, guided, negative_prompt: guided ? negative_prompt : '' })
+      .finally(() => {
+        state.starting = false;
+        begun = null;
+        if (state.error) state.example = ''; // it belonged to a text that has not begun
+      });
+    begun = posted;
+    return posted;
   }
 
   /** Say that a prompt typed after an example still has the example's settings. */
@@ -104,30 +128,16 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       if ('penalty_alpha' in changes) screen.redraw('slide');
       else screen.redraw('step');
     },
-    start() {
-      player.stop();
-      tell_of_example();
-      state.example = '';
-      const { prompt, chat, negative_prompt, is_search } = state.draft;
-      const guided = negative_prompt !== null && !is_search;
-      state.starting = true;
-      const posted = link
-        .post('start', { prompt, chat, guided, negative_prompt: guided ? negative_prompt : '' })
-        .finally(() => {
-          state.starting = false;
-          begun = null;
-          if (state.error) state.example = ''; // it belonged to a text that has not begun
-        });
-      begun = posted;
-      return posted;
-    },
-    try_example(example) {
+    start: () => begin('start'),
+    reply: () => begin('reply'),
+    async try_example(example) {
       player.stop();
       const search = example.strategy;
       state.draft = {
         ...state.draft,
         prompt: example.prompt,
-        chat: false,
+        chat: example.chat,
+        before: example.before,
         negative_prompt: example.negative_prompt,
         is_search: search !== null,
         ...search,
@@ -140,7 +150,8 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       set_by = are_its_own ? { name: example.name, prompt: example.prompt, samplers } : null;
       const started = actions.start();
       state.example = example.look_at;
-      return started;
+      await started;
+      if (example.steps && !state.error) return link.post('step', { count: example.steps });
     },
     reopen: number => move('reopen', { text_number: number }),
     async step() {

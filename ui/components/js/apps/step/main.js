@@ -194,6 +194,7 @@ export function mount(
         forced,
         prompt: state.strategy === null && state.negative_prompt === null ? state.prompt : null,
         chat: state.chat,
+        before: state.before,
       },
       settings: state.run ? state.settings : null,
     };
@@ -376,10 +377,18 @@ export function mount(
   function begin_run() {
     player.stop();
     state.point = null;
-    const { prompt: text, chat, negative_prompt, strategy } = state;
-    state.draft = { ...state.draft, prompt: text, chat, negative_prompt, is_search: strategy !== null, ...strategy };
+    const { prompt: text, chat, before, negative_prompt, strategy } = state;
+    state.draft = {
+      ...state.draft,
+      prompt: text,
+      chat,
+      before,
+      negative_prompt,
+      is_search: strategy !== null,
+      ...strategy,
+    };
     if (strategy) state.manual = state.slow = false;
-    if (state.example && !state.examples.some(each => each.prompt === text)) state.example = '';
+    if (state.example && !state.examples.list.some(each => each.prompt === text)) state.example = '';
     if (state.starting) return; // begun here: the sliders' values hold, even those moved since Start
     state.settings = state.first_settings;
     state.limits = { ...state.first_limits };

@@ -39,6 +39,8 @@ export function new_state() {
     model: null,
     prompt: '',
     chat: false,
+    before: [],
+    from_cache: 0,
     prompt_tokens: [],
     negative_prompt: null,
     negative_tokens: null,
@@ -47,10 +49,18 @@ export function new_state() {
     searched: null,
     read_only: '',
     recorded: null,
-    draft: { prompt: '', chat: false, negative_prompt: null, is_search: false, top_k: 4, penalty_alpha: 0.6 },
+    draft: {
+      prompt: '',
+      chat: false,
+      before: [],
+      negative_prompt: null,
+      is_search: false,
+      top_k: 4,
+      penalty_alpha: 0.6,
+    },
     drafted: false,
     starting: false,
-    examples: [],
+    examples: { list: [], note: '' },
     example: '',
     earlier: [],
     stage_defaults: {},
@@ -139,9 +149,20 @@ export function told_settings({ settings, guidance_scale, limits, draft: { is_se
 export const place_of = ({ run, branch, index, row }) => [run, branch, index, Boolean(row?.is_pending)].join('/');
 
 /** Tell if Start would begin a different text from the one on screen. @param {State} state */
-export function is_drafted({ draft, prompt, chat, negative_prompt, negative_tokens, guidance_scale, strategy, run }) {
+export function is_drafted({
+  draft,
+  prompt,
+  chat,
+  before,
+  negative_prompt,
+  negative_tokens,
+  guidance_scale,
+  strategy,
+  run,
+}) {
   if (!run) return false;
   if (draft.prompt !== prompt || draft.chat !== chat) return true;
+  if (chat && JSON.stringify(draft.before) !== JSON.stringify(before)) return true;
   if (draft.is_search !== (strategy !== null)) return true;
   if (draft.is_search) return strategy !== null && draft.top_k !== strategy.top_k;
   if (draft.negative_prompt !== negative_prompt) return true;

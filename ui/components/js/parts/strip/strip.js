@@ -3,6 +3,7 @@
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
 import { bits, count, percent } from '../../words/format.js';
 import { say } from '../../words/say.js';
+import { name_of } from '../chat.js';
 import { create_branches } from './branches.js';
 import { create_items } from './items.js';
 import { create_legend, shade_of } from './legend.js';
@@ -10,7 +11,7 @@ import { create_legend, shade_of } from './legend.js';
 /** @import { State, Actions, Step } from '../../types.js' */
 /** @import { Item, Token } from './items.js' */
 /**
- * @typedef {Pick<State, 'prompt' | 'chat' | 'prompt_tokens' | 'steps' | 'index' | 'stop' | 'manual' | 'branches' | 'colouring' | 'view'
+ * @typedef {Pick<State, 'prompt' | 'chat' | 'before' | 'prompt_tokens' | 'steps' | 'index' | 'stop' | 'manual' | 'branches' | 'colouring' | 'view'
  *   | 'pending_bytes' | 'stage'>} Properties
  */
 
@@ -135,8 +136,13 @@ export function create(root, actions) {
   // --- plain text ------------------------------------------------------------------------------
 
   const generated_text = () => state.steps.map(step => step.text).join('');
-  // An answer begins a new paragraph.
-  const prompt_text = () => (state.chat ? `${state.prompt}\n\n` : state.prompt);
+  /** The prompt as plain text; in chat, an answer begins a new paragraph. */
+  function prompt_text() {
+    if (!state.chat) return state.prompt;
+    if (!state.before.length) return `${state.prompt}\n\n`;
+    const messages = [...state.before, { role: 'user', content: state.prompt }];
+    return messages.map(({ role, content }) => `${name_of(role)}: ${content}\n\n`).join('');
+  }
   const whole_text = () => prompt_text() + generated_text();
 
   function toggle_plain() {
@@ -151,8 +157,9 @@ export function create(root, actions) {
   function write_plain() {
     if (!is_plain) return;
     // The blank line between a message and its answer is not part of the text.
-    const between = prompt_text().slice(state.prompt.length);
-    const prompt_words = element('span', { class: 'dv-muted' }, ...with_breaks(state.prompt), between);
+    const words = prompt_text();
+    const end = state.chat ? words.length - 2 : words.length;
+    const prompt_words = element('span', { class: 'dv-muted' }, ...with_breaks(words.slice(0, end)), words.slice(end));
     plain.replaceChildren(prompt_words, ...with_breaks(generated_text()));
   }
 
