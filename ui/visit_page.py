@@ -16,7 +16,9 @@ from ui.jobs import Owner
 from ui.models.chooser import begins_alone, model_chooser
 from ui.models.first_model import load_quietly
 from ui.shell.page import header, opened_visit, show_notices
+from ui.shell.share import share_button
 from ui.step.for_others import model_of, typed_text
+from ui.visits import link
 from ui.visits.in_hand import holders_of
 from ui.visits.tab import this_visit
 from ui.visits.visits import PageState, Visit
@@ -135,14 +137,34 @@ class VisitPage(Generic[State]):
             model, refused = model_of(visit)[0], in_words(error)
         except DecodingError as error:
             problem = in_words(error)
+        self._open_link(visit, state)
         show_notices(visit)
         with band:
+            if hasattr(state, "link"):
+                share_button(state.link)
             model_chooser(model, self._load, say(self.kept))
         if refused:
             st.info(markdown_text(refused))
         if problem:
             st.error(markdown_text(problem))
         return state
+
+    def _open_link(self, visit: Visit, state: State | None) -> None:
+        """Set the inputs of the link by which the page was opened, once."""
+        text = st.query_params.get(link.PARAMETER)
+        if not hasattr(state, "follow_link") or not text:
+            return
+        del st.query_params[link.PARAMETER]
+        try:
+            found = link.opened(text)
+            if found.page != state.link().page:
+                raise DecodingError(say("The link is for another page; copy all of it."))
+            state.follow_link(found.values)
+        except DecodingError as error:
+            visit.notices.append(in_words(error))
+        else:
+            self.hold(state)
+            visit.notices.append(link.said(found, state.model.name))
 
     def _load(self, model: LanguageModel) -> None:
         model = self._fitted(model)

@@ -11,11 +11,12 @@ import numpy as np
 
 from engine.checks import at_least_one
 from engine.decoding import inputs
-from engine.errors import PromptError
+from engine.errors import PromptError, TraceError
 from engine.model import LanguageModel
 from engine.model.vocabulary import readable
 from engine.sampling.ranking import RankedRow
 from engine.study.likelihood import next_rows
+from engine.trace import Step, Trace
 
 _LN2 = math.log(2.0)
 TOP = 10
@@ -77,6 +78,26 @@ class TextReading:
     tokens: tuple[ReadToken, ...]
     window: int
     stride: int
+
+    @classmethod
+    def of_trace(cls, trace: Trace) -> TextReading:
+        """Return a sampled text as a trace recorded it, without its model.
+
+        The alternatives are the leading tokens of each step; older traces have none.
+
+        Raises:
+            TraceError: a trace without figures, or of another strategy.
+        """
+        if trace.strategy != "sampling" or trace.is_brief:
+            raise TraceError(
+                "Only a trace of sampling, with the figures of its steps, can be read as a text; "
+                "this one is of {strategy}.",
+                trace.strategy,
+            )
+        context = trace.model.get("context_length") or 0
+        length = max(context, len(trace.prompt_ids) + len(trace.steps))
+        tokens = tuple(_of_step(step) for step in trace.steps)
+        return cls(trace.model.get("name", ""), trace.prompt_ids, tokens, length, length)
 
     @property
     def logprob(self) -> float:
@@ -211,6 +232,25 @@ class PendingReading:
                     )
                 )
                 yield self.done
+
+
+def _of_step(step: Step) -> ReadToken:
+    leading, own = step.leading, math.exp(step.logprob)
+    pairs = zip(leading.token_ids, step.model_probabilities, strict=True) if leading else ()
+    listed = dict(pairs) or {step.token_id: own}
+    least = np.finfo(np.float64).tiny
+    logprobs = np.log(np.maximum(np.fromiter(listed.values(), float), least))
+    top = np.array(list(listed)), logprobs
+    return ReadToken(
+        step.token_id,
+        readable(step.token_bytes),
+        step.token_bytes,
+        step.is_special,
+        step.logprob,
+        step.rank,
+        step.model_entropy_bits,
+        top,
+    )
 
 
 def _split(

@@ -8,15 +8,19 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine import read_text
+from engine.decoder import Decoder
+from engine.sampling import SamplingSettings
+from engine.study import TextReading
 from tests.browser.app_server import ROOT
 from tests.bundled import bundled
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
 from tests.pages.translated import left_in_english
 from ui.models.startup import START
-from ui.read.file import EDGES, frame, page
 from ui.read.message import packed, packed_answer
 from ui.read.page import _go_on
 from ui.read.state import EXAMPLES, LONGEST, ReadState
+from ui.readings.file import EDGES, frame, page
+from ui.visits.link import Link, address
 
 PAGE = "pages/read.py"
 
@@ -139,3 +143,38 @@ def test_reading_is_saved_as_a_page_and_a_table():
     table = frame(reading, vocabulary)
     assert table["logprob"].sum() == pytest.approx(reading.logprob)
     assert table["token"].tolist() == [vocabulary.label(t.token_id) for t in reading.tokens]
+
+
+def test_trace_is_read_and_shown_as_recorded(app):
+    decoder = Decoder(bundled(), "Once upon a", SamplingSettings(seed=1))
+    list(decoder.run(3))
+    trace = decoder.trace()
+    field(app, "text_area", "read_prompt").set_value(trace.to_json()).run()
+    settled(app)
+    [reading] = held(app).work.readings
+    assert reading.text == decoder.text and held(app).error == ""
+    recorded = TextReading.of_trace(trace)
+    for one, other in zip(reading.tokens, recorded.tokens, strict=True):
+        assert one.token_id == other.token_id and one.rank == other.rank
+        assert one.logprob == pytest.approx(other.logprob, abs=0.05)  # bfloat16
+        assert list(one.top[0][:3]) == list(other.top[0][:3])
+        assert one.top[1][:3] == pytest.approx(other.top[1][:3], abs=0.05)
+    saved = page(recorded, bundled().vocabulary, trace.model, trace.prompt, run=trace)
+    assert "written by bundled" in saved and "from token 1: seed 1" in saved
+    field(app, "text_area", "read_prompt").set_value('{"format": "decoding-trace"}').run()
+    assert "version" in held(app).error
+
+
+def test_link_sets_the_inputs_and_starts_nothing(app):
+    link = held(app).link()
+    values = link.values | {"prompt": "The dog ran.", "before": "One day"}
+    app.query_params["state"] = address("", Link(link.page, link.model, values)).partition("=")[2]
+    work = held(app).work
+    app.run()
+    assert held(app).inputs.prompt == "The dog ran." and held(app).work is work
+    assert "nothing has run yet" in app.warning[0].value
+    assert "state" not in app.query_params
+    app.query_params["state"] = "1.broken"
+    app.run()
+    assert any("incomplete or damaged" in each.value for each in app.warning)
+    assert held(app).inputs.prompt == "The dog ran."

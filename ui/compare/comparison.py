@@ -36,6 +36,7 @@ from ui.texts.limits import LARGEST_SEED, LONGEST_PROMPT, MOST_TOKENS, checked_w
 from ui.texts.settings import fitted
 from ui.texts.texts import Beginning, Messages, check_prompt, readable
 from ui.visits.in_hand import Prompt
+from ui.visits.link import Link
 from ui.visits.records import BrokenRecord, Choice, choice_of, choice_record, read
 from ui.words.errors import told
 from ui.words.language import ENGLISH, marked, say, speaking
@@ -93,6 +94,10 @@ class _Kept(Struct):
     speed: Literal[*SPEEDS]
     columns: Annotated[list[_KeptColumn], Meta(min_length=FEWEST, max_length=MOST)]
     samples: SamplesRecord | None
+
+
+class _Linked(Struct):
+    columns: Annotated[list[dict[str, Any]], Meta(min_length=FEWEST, max_length=MOST)]
 
 
 class Comparison(InputsState[CompareInputs]):
@@ -515,6 +520,19 @@ class Comparison(InputsState[CompareInputs]):
             made.sampling = KeptSamples(kept.samples, model)
         made.error = " ".join(lost)
         return made
+
+    def link(self) -> Link:
+        columns = [column.settings.to_dict() for column in self.columns]
+        return Link(self.name, self.model.name, self.inputs.record() | {"columns": columns})
+
+    def follow_link(self, values: dict[str, Any]) -> None:
+        kept = read(values, _Linked)
+        columns = [
+            Column(number, SamplingSettings.from_dict(settings))
+            for number, settings in enumerate(kept.columns, self._next_number)
+        ]
+        self._next_number += len(columns)
+        self._exchange(self.inputs_class.restored(values), columns, wanted=0)
 
     def copy(self) -> Self:
         """Return an independent comparison with the same texts, for a second tab."""

@@ -38,8 +38,9 @@ class PlainInputs:
         """Read the output of `record`; raises `BrokenRecord` for a field of the wrong type."""
         inputs = read(data, cls)
         for name, value in vars(inputs).items():
-            size = len(value) if isinstance(value, str) else abs(value or 0)
-            if not size <= (LONGEST_TEXT if isinstance(value, str) else LARGEST):  # NaN also fails
+            is_number = isinstance(value, (int, float))
+            size = abs(value) if is_number else len(value if isinstance(value, str) else str(value))
+            if not size <= (LARGEST if is_number else LONGEST_TEXT):  # NaN also fails
                 raise BrokenRecord(f"Its {name} is too large.")
         return inputs
 

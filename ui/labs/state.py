@@ -17,6 +17,7 @@ from ui.jobs import UNKNOWN, Job, Owner
 from ui.labs.inputs import PlainInputs
 from ui.models.chooser import begins_alone
 from ui.visits.in_hand import Prompt
+from ui.visits.link import Link
 from ui.visits.records import Choice, choice_of, choice_record, read
 from ui.words.errors import told
 
@@ -168,6 +169,15 @@ class InputsState(Generic[AnyInputs]):
         more = structs.asdict(read(data, cls.kept))
         choice, inputs = more.pop("model"), cls.inputs_class.restored(more.pop("inputs", data))
         return cls(load(*choice_of(choice)), inputs, **more)
+
+    def link(self) -> Link:
+        """Return the contents of a link to this state."""
+        return Link(self.name, self.model.name, self.inputs.record())
+
+    def follow_link(self, values: dict[str, Any]) -> None:
+        """Set the inputs of a link, without starting anything; raises `DecodingError`."""
+        self.began_alone = True
+        self.inputs = self.inputs_class.restored(values)
 
     def copy(self) -> Self:
         """Return a copy for another tab, which keeps only finished jobs."""

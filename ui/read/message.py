@@ -8,14 +8,14 @@ from typing import Any
 
 from engine.model import Vocabulary
 from engine.study import ApiAnswer, GivenToken, ReadToken, TextReading
+from ui.readings.view import MAX_GAP
 from ui.words.labels import token_label
 
 DIGITS = 6  # significant ones of a figure
-MAX_GAP = 0.5  # nats between two tokens that are nearly as likely
 
 
-def packed(reading: TextReading, vocabulary: Vocabulary) -> str:
-    """Return the message with a reading as JSON."""
+def packed(reading: TextReading, vocabulary: Vocabulary, *, can_go_on: bool = True) -> str:
+    """Return the message with a reading as JSON; `can_go_on`: on the step page, from a token."""
 
     def label(token_id: int) -> str:
         return token_label(vocabulary.label(token_id))
@@ -37,7 +37,7 @@ def packed(reading: TextReading, vocabulary: Vocabulary) -> str:
         }
 
     message = {
-        "can_go_on": True,
+        "can_go_on": can_go_on,
         "before": "".join(map(label, reading.prompt_ids)),
         "tokens": [token_of(token) for token in reading.tokens],
         "forks": reading.forks(MAX_GAP),

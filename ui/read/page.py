@@ -6,18 +6,20 @@ import streamlit as st
 
 from engine.sampling import SamplingSettings
 from engine.study import ApiAnswer, TextReading
+from engine.trace import Trace
 from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.page import STYLE, notice_line
-from ui.read import view
-from ui.read.file import frame, page
 from ui.read.message import packed, packed_answer
 from ui.read.state import EXAMPLES, LONGEST, ReadJob, ReadState
+from ui.readings import view
+from ui.readings.file import frame, page
 from ui.server.problems import guarded
 from ui.shell.csv_file import NOTE, spreadsheet_csv
 from ui.shell.fields import bound
 from ui.shell.work import look_every, owner, watching, work_buttons, work_state
 from ui.step.for_others import open_in_step_page
+from ui.step.recorded import RecordedText
 from ui.texts.texts import Beginning
 from ui.visit_page import VisitPage
 from ui.visits.handover import HandedOver
@@ -59,7 +61,8 @@ def _fields(state: ReadState) -> None:
     left, right = st.columns([5, 2])
     with left:
         most = say(
-            "At most {count} characters, or the answer of an API as JSON, with its probabilities.",
+            "At most {count} characters, or as JSON a trace or the answer of an API with its "
+            "probabilities.",
             count=f"{LONGEST:,}",
         )
         fields.text(state, "prompt", say("Text"), help=most)
@@ -94,7 +97,7 @@ def _live(state: ReadState) -> None:
     notice_line(state.name, view.notice(reading, work.vocabulary))
     if not reading.tokens:
         return
-    st.html(view.figures(reading, work.inputs.before))
+    st.html(view.figures(reading, work.before))
     mount_app(
         "reading",
         marked("Text, token by token"),
@@ -106,6 +109,8 @@ def _live(state: ReadState) -> None:
         _comparison(reading, other, work)
     if work.answer is not None:
         _given(work.answer)
+    if work.trace is not None:
+        _recorded(work.trace)
 
 
 def _files(state: ReadState, reading: TextReading, work: ReadJob) -> None:
@@ -114,7 +119,7 @@ def _files(state: ReadState, reading: TextReading, work: ReadJob) -> None:
 
     def whole() -> str:
         with speaking(told_in):
-            return page(reading, vocabulary, state.model.facts, work.inputs.before)
+            return page(reading, vocabulary, state.model.facts, work.before)
 
     with fields.row():
         st.download_button(
@@ -159,6 +164,23 @@ def _given(answer: ApiAnswer) -> None:
     )
     data = {"reading": packed_answer(answer)}
     mount_app("reading", marked("The answer, token by token"), data, key="reading_given")
+
+
+def _recorded(trace: Trace) -> None:
+    st.subheader(say("As the run recorded it"), anchor=False)
+    name = trace.model.get("name", "")
+    st.caption(
+        markdown_text(
+            say(
+                "By {model}: its own probabilities in each step, at temperature 1, and the leading "
+                "tokens that the trace has.",
+                model=name,
+            )
+        )
+    )
+    reading, spelled = TextReading.of_trace(trace), RecordedText(trace, "").model.vocabulary
+    data = {"reading": packed(reading, spelled, can_go_on=False)}
+    mount_app("reading", marked("The run, token by token"), data, key="reading_recorded")
 
 
 def _on_go_on() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -9,6 +10,7 @@ from typing import ClassVar
 from engine.errors import PromptError
 from engine.model import LanguageModel
 from engine.study import PendingReading, TextReading, parse_answer
+from engine.trace import ON_PAGES, Trace
 from ui.jobs import Job, Owner
 from ui.labs.inputs import LONGEST_TEXT, Inputs, PlainInputs
 from ui.labs.state import InputsState
@@ -37,6 +39,9 @@ EXAMPLES = {
 _FIRST = next(iter(EXAMPLES.values()))
 
 
+_TRACE = re.compile(r'\s*\{\s*"format"\s*:\s*"decoding-trace"')
+
+
 @dataclass(frozen=True)
 class ReadInputs(Inputs):
     """Inputs of the page Read.
@@ -54,11 +59,13 @@ class ReadInputs(Inputs):
 class ReadJob(Job):
     """Reads a text, and the other one if there is one.
 
-    If the text is the answer of an API as JSON, its text is read.
+    If the text is the answer of an API or a trace, as JSON, its text is read.
 
     Attributes:
         vocabulary: that of the model.
-        answer: the answer, with the probabilities that its API gave; None for a plain text.
+        answer: the answer, with the probabilities that its API gave; None for other texts.
+        trace: the trace of which the text is read; None for other texts.
+        before: what comes before the text, and is not judged.
     """
 
     doing = marked("the text")
@@ -68,10 +75,16 @@ class ReadJob(Job):
     def __init__(self, model: LanguageModel, inputs: ReadInputs) -> None:
         self.vocabulary = model.vocabulary
         _check_length(inputs.prompt, LONGEST_TEXT)
-        self.answer = parse_answer(inputs.prompt)
-        text = inputs.prompt if self.answer is None else self.answer.text
+        self.trace = _trace(inputs.prompt)
+        self.answer = None if self.trace else parse_answer(inputs.prompt)
+        text, before = inputs.prompt, inputs.before
+        if self.trace is not None:
+            text, before = self.trace.text, self.trace.prompt
+        elif self.answer is not None:
+            text = self.answer.text
         texts = [text, *([inputs.other] if inputs.other else [])]
-        self._pending = [_pending(model, text, inputs.before) for text in texts]
+        self._pending = [_pending(model, text, before) for text in texts]
+        self.before = before
         super().__init__(sum(len(one.token_ids) for one in self._pending))
 
     def _passes(self) -> Iterator[float | None]:
@@ -116,6 +129,15 @@ class ReadState(InputsState[ReadInputs]):
         """Start to read the text on screen; if it is refused, the last reading stays."""
         self.begin_work("work", lambda: ReadJob(self.model, self.inputs), owner)
         self.began_alone = True
+
+
+def _trace(typed: str) -> Trace | None:
+    """Return the trace in a typed text, with the figures of its steps; None for other texts."""
+    if not _TRACE.match(typed):
+        return None
+    trace = Trace.from_json(typed, ON_PAGES)
+    TextReading.of_trace(trace)
+    return trace
 
 
 def _pending(model: LanguageModel, text: str, before: str) -> PendingReading:

@@ -35,6 +35,7 @@ from ui.server.visitor import this_address
 from ui.server.websocket import WORKING, Activity, Connection, Gone, Refused
 from ui.step import busy
 from ui.step.events import QUESTIONS, Event, Hello, parse, parse_hello, sender
+from ui.step.linked import opened
 from ui.step.message import Sent, packed, row_answer, state_message
 from ui.step.questions import answer
 from ui.step.record import TextRecord
@@ -174,6 +175,7 @@ class StepChannel:
             session.catch_up(have, self._hello.settings)
             session.replay_recorded()
             draft = {} if have.run else self._draft(session)
+            draft |= self._linked(session)
             if (have.run, have.branch) == (session.run, session.current):
                 self._sent.run, self._sent.branch = have.run, have.branch
                 self._sent.steps = _known_steps(session, have.ids)
@@ -189,6 +191,16 @@ class StepChannel:
         )
         chat = session.fitting_chat(prompt)
         return {"draft": {"prompt": prompt.text, "chat": chat, "before": list(prompt.before)}}
+
+    def _linked(self, session: Session) -> dict[str, Any]:
+        """Return what the link sets by which the page was opened, once."""
+        if self._name != STEP or not self._hello.link:
+            return {}
+        has_template = session.loaded.vocabulary.has_chat_template
+        name = session.loaded.name
+        shown, sentence = opened(self._hello.link, name, has_template=has_template)
+        self._visit.notices.append(sentence)
+        return shown
 
     def _first_fields(self) -> dict[str, Any]:
         return {

@@ -21,6 +21,7 @@ from engine.values import ChatMessage, Real, Wrong, convert
 from ui.texts.limits import LONGEST_PROMPT, checked_stops
 from ui.texts.settings import FIRST, MOST, EventError, parse_settings
 from ui.texts.texts import Contrastive, Messages
+from ui.visits.link import LONGEST
 from ui.words.language import ENGLISH, LANGUAGES, say
 
 Action = Literal[
@@ -110,12 +111,14 @@ class Hello:
         settings: the settings that it shows, for tokens of `have` that the server lacks; None if
             there are none.
         language: the language in which it is read.
+        link: the link by which the page was opened; see `ui.visits.link`.
     """
 
     client: str
     have: Have = field(default_factory=Have)
     settings: SamplingSettings | None = None
     language: str = ENGLISH
+    link: str = ""
 
 
 class Event(Struct, frozen=True):
@@ -217,6 +220,7 @@ class _Greeting(Struct):
     have: Have = Have()
     settings: Any = None
     language: str = ENGLISH
+    link: Annotated[str, Meta(max_length=LONGEST)] = ""
 
 
 def parse(data: Any) -> Event:
@@ -268,6 +272,7 @@ def parse_hello(data: Any) -> Hello:
         have=sent.have,
         settings=None if sent.settings is None else parse_settings(sent.settings)[0],
         language=sent.language if sent.language in LANGUAGES else ENGLISH,
+        link=_encodable(sent.link),
     )
 
 

@@ -7,6 +7,7 @@ loaded.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -18,7 +19,7 @@ from ui.server.served_files import base_path
 from ui.server.websocket import live_address
 from ui.shell.page import header
 from ui.visits.tab import visit_or_reason
-from ui.words.language import marked, say
+from ui.words.language import language, marked, say, speaking
 
 if TYPE_CHECKING:
     from engine.model import LanguageModel
@@ -61,8 +62,28 @@ def _waiting() -> None:
 
 def _chooser() -> None:
     from ui.models.chooser import model_chooser
+    from ui.shell.share import SharedFile, share_button
 
-    model_chooser(_session().loaded, _on_load, say(KEPT))
+    session = _session()
+    saved = SharedFile(
+        say("Save as a page"),
+        say("The text with all figures as one file, which opens in any browser, offline."),
+        "run.html",
+        "text/html",
+        partial(_saved, session, language()),
+    )
+    share_button(session.link, *([saved] if session.can_be_saved else []))
+    model_chooser(session.loaded, _on_load, say(KEPT))
+
+
+def _saved(session: Session, told_in: str) -> str:
+    from engine.study import TextReading
+    from ui.readings.file import page
+
+    with speaking(told_in), session.lock:
+        trace, vocabulary = session.decoder.trace(), session.model.vocabulary
+        reading = TextReading.of_trace(trace)
+        return page(reading, vocabulary, trace.model, trace.prompt, run=trace)
 
 
 def _on_load(model: LanguageModel) -> None:

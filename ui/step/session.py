@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -22,14 +22,16 @@ from ui.step.acknowledged import Acknowledged
 from ui.step.actions import ACTIONS, ActedOn
 from ui.step.events import NOT_TOLD, Event, Have
 from ui.step.history import EarlierTexts
+from ui.step.linked import MOST_RUNS
 from ui.step.open_trace import Opened, opened, replayed
 from ui.step.record import Replayed, TextRecord, again, replay, text_record
 from ui.step.text_on_screen import UNSHAPED, Branch
 from ui.texts.examples import examples_of, is_example
-from ui.texts.settings import fitted, shown_samplers
+from ui.texts.settings import fitted, plain_settings, shown_samplers
 from ui.texts.texts import Beginning, Text, answered, begun_anew, new_text
 from ui.visits.handover import STEP
 from ui.visits.in_hand import Prompt
+from ui.visits.link import Link
 from ui.words.errors import in_words
 from ui.words.language import say, say_counted
 
@@ -423,6 +425,37 @@ class Session(ActedOn):
         self.max_tokens = record.max_tokens
         self.said = made.sentence
         self._interrupted_at = None if made.is_whole else self.length
+
+    # --- a link -----------------------------------------------------------------------------------
+
+    def link(self) -> Link:
+        """Return the contents of a link: the beginning, the settings, and the steps to repeat."""
+        begun, steps = begun_anew(self.beginning, self.decoder), self.decoder.steps
+        forced = [step for step in steps if getattr(step, "forced", False)]
+        given = {name: value for name, value in asdict(begun).items() if value}
+        values = {
+            "beginning": {"prompt": ""} | given,
+            "settings": [
+                [first, plain_settings(settings, self.order)] for first, settings in self._runs
+            ],
+            "max_tokens": self.max_tokens,
+            "stop_strings": list(self.decoder.stop_strings),
+            "steps": len(steps),
+            "forced": [[step.index, step.token_id] for step in forced],
+        }
+        return Link(STEP, self.model.name, values)
+
+    @property
+    def _runs(self) -> list[tuple[int, SamplingSettings]]:
+        """The settings of the steps, each with the first step, and those of the next step."""
+        if self.search or self.read_only:
+            return [(0, self.settings)]
+        return self.decoder.settings_by_step[-MOST_RUNS:]
+
+    @property
+    def can_be_saved(self) -> bool:
+        """True if there is a sampled text, which can be saved as a page."""
+        return self.length > 0 and self.decoder.outline().strategy == "sampling"
 
     # --- to disk and back -------------------------------------------------------------------------
 

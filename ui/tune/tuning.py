@@ -207,6 +207,17 @@ class _Kept(Struct):
     before: Messages = ()
 
 
+def _inputs(kept: _Kept, model: LanguageModel) -> TuningInputs:
+    """Return the inputs of a record; raises `BrokenRecord` and errors of settings."""
+    x, y = kept.axes
+    if x.setting == NONE:
+        raise BrokenRecord("Its axes are incomplete.")
+    chat = kept.chat and model.vocabulary.has_chat_template
+    base, prompts = SamplingSettings.from_dict(kept.base), tuple(kept.prompts)
+    rest = kept.seeds, kept.max_tokens, kept.stop, kept.before
+    return TuningInputs(prompts, chat, base, x, y, *rest)
+
+
 class Tuning(InputsState[TuningInputs]):
     """One visitor's tune page.
 
@@ -425,18 +436,8 @@ class Tuning(InputsState[TuningInputs]):
     def restored(cls, data: Any, load: Callable[[str, str | None], LanguageModel]) -> Tuning:
         """Restore a `record`; starts the opening sweep if nothing was changed or started."""
         kept = read(data, _Kept)
-        x, y = kept.axes
-        if x.setting == NONE:
-            raise BrokenRecord("Its axes are incomplete.")
         model = load(*choice_of(kept.model))
-        chat = kept.chat and model.vocabulary.has_chat_template
-        base, prompts = SamplingSettings.from_dict(kept.base), tuple(kept.prompts)
-        tuning = cls(
-            model,
-            TuningInputs(
-                prompts, chat, base, x, y, kept.seeds, kept.max_tokens, kept.stop, kept.before
-            ),
-        )
+        tuning = cls(model, _inputs(kept, model))
         known = {"metric": METRICS, "trade_off": TRADE_OFFS, "view": VIEWS}
         for name, value in kept.view.items():
             if name in VIEW and value in known.get(name, (value,)):
@@ -448,6 +449,11 @@ class Tuning(InputsState[TuningInputs]):
         elif tuning.plan.sweep == cls(model).plan.sweep:
             return begun(model)
         return tuning
+
+    def follow_link(self, values: dict[str, Any]) -> None:
+        nothing = {"view": {}, "chosen": [], "prompt_shown": 0, "work": None}
+        kept = read({"model": choice_record(self.model)} | nothing | values, _Kept)
+        self.inputs = _inputs(kept, self.model)
 
     def _take_work(
         self, kept: _KeptSweep, load: Callable[[str, str | None], LanguageModel]

@@ -96,11 +96,11 @@ def test_trace_and_exported_code_include_guidance(visitor, session):
 
 def test_both_prompts_go_through_the_chat_template(bundled, monkeypatch):
     vocabulary = bundled.vocabulary
-    monkeypatch.setattr(
-        type(vocabulary),
-        "chat_ids",
-        lambda self, turns: self.encode(f"User: {turns[0]['content']}\n"),
-    )
+
+    def chat_ids(self, turns):
+        return self.encode(f"User: {turns[0]['content']}\n")
+
+    monkeypatch.setattr(type(vocabulary), "chat_ids", chat_ids)
     beginning = Beginning("Hello", chat=True, negative_prompt="Bye", scale=2.0)
     decoder = new_text(bundled, beginning, Visitor(None).settings)
     assert decoder.prompt_ids == vocabulary.encode("User: Hello\n")

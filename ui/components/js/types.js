@@ -278,6 +278,12 @@
  * @property {number} steps tokens to generate at once
  */
 
+/**
+ * @typedef {{settings: [number, Settings][], limits: Limits, guidance_scale: number, steps: number, forced: [number, number][],
+ *   prompt: string, chat: boolean, before: ChatMessage[], negative_prompt: string | null,
+ *   strategy: {top_k: number, penalty_alpha: number} | null}} Linked the contents of a link
+ */
+
 /** @typedef {{role: string, content: string}} ChatMessage one message of a conversation */
 
 /** @typedef {{number: number, prompt: string, tokens: number, model: string, when: string}} EarlierText */
@@ -652,6 +658,7 @@
  * @property {() => Promise<unknown>} start begin the next text
  * @property {() => Promise<unknown>} reply begin the next turn of the conversation
  * @property {(example: Example) => unknown} try_example
+ * @property {(linked: Linked) => void} follow_link show what a link sets, for Start
  * @property {(number: number) => unknown} reopen bring back an earlier text
  * @property {() => unknown} step
  * @property {() => unknown} back

@@ -44,6 +44,7 @@ import { learn_token, unpack_row } from '../kernel/row.js';
  * @property {State['examples']} [examples]
  * @property {string[]} [notices]
  * @property {{prompt: string, chat: boolean, before: import('../types.js').ChatMessage[]}} [draft] a prompt from another page, for Start
+ * @property {import('../types.js').Linked} [linked] what a link sets, for Start
  * @property {string} [what]
  * @property {number} [done]
  * @property {number | null} [total]

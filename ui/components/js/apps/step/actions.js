@@ -11,12 +11,13 @@ import { say, with_figures } from '../../words/say.js';
 import { tour_after, tour_stop } from '../../words/tour.js';
 import { is_drafted, place_of, remember_preferences, told_settings } from './state.js';
 
-/** @import { Actions, FoundToken, State, TourEvent } from '../../types.js' */
+/** @import { Actions, FoundToken, Linked, State, TourEvent } from '../../types.js' */
 /** @import { Player } from './play.js' */
 /** @import { Screen } from './screen.js' */
 
 const LARGEST_SEED = Number.MAX_SAFE_INTEGER; // above it, whole numbers are no longer exact in a browser
 const LONGEST_TRACE = 350_000; // characters, packed: one message holds them with the longest settings
+const MOST_PRESSES = 64; // of Step in one event
 const URL_MS = 60_000; // time for a download to begin
 
 /**
@@ -42,6 +43,8 @@ export function create_actions({ root, state, link, screen, player, walk, settle
    *   changed them
    */
   let set_by = null;
+  /** @type {(Pick<Linked, 'settings' | 'steps' | 'forced'> & {draft: string})|null} a link that Start has yet to repeat */
+  let linked = null;
   const samplers_now = () => JSON.stringify({ ...state.settings, seed: 0 });
 
   /**
@@ -89,7 +92,41 @@ export function create_actions({ root, state, link, screen, player, walk, settle
         if (state.error) state.example = ''; // it belonged to a text that has not begun
       });
     begun = posted;
-    return posted;
+    const repeats = kind === 'start' && linked?.draft === JSON.stringify(state.draft) ? linked : null;
+    linked = null;
+    if (!repeats) return posted;
+    return posted.then(async (/** @type {any} */ message) => {
+      if (!state.error) await repeat(repeats);
+      return message;
+    });
+  }
+
+  /**
+   * Take steps again, with their own settings, some of them with the token that a person chose.
+   *
+   * @param {Pick<Linked, 'settings' | 'steps' | 'forced'>} linked
+   */
+  async function repeat({ settings, steps, forced }) {
+    const { run } = state;
+    /** @param {number} end */
+    const step_to = async end => {
+      for (let before = -1; before < state.steps.length && state.steps.length < end; ) {
+        before = state.steps.length;
+        await link.post('step', { count: Math.min(end - before, MOST_PRESSES) });
+        if (state.run !== run || state.error) return false;
+      }
+      return state.steps.length === end;
+    };
+    for (const [place, [first, values]] of settings.entries()) {
+      if (!(await step_to(first))) return;
+      state.settings = values;
+      const end = settings[place + 1]?.[0] ?? steps;
+      for (const [index, token_id] of forced.filter(([at]) => at >= first && at < end)) {
+        if (!(await step_to(index))) return;
+        await link.post('force', { token_id, index });
+      }
+      if (!(await step_to(end))) return;
+    }
   }
 
   /** Say that a prompt typed after an example still has the example's settings. */
@@ -151,7 +188,16 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       const started = actions.start();
       state.example = example.look_at;
       await started;
-      if (example.steps && !state.error) return link.post('step', { count: example.steps });
+      if (!state.error) return repeat({ settings: [[0, state.settings]], steps: example.steps, forced: [] });
+    },
+    follow_link({ settings, limits, guidance_scale, steps, forced, strategy, ...draft }) {
+      state.draft = { ...state.draft, ...draft, is_search: strategy !== null, ...strategy };
+      state.settings = settings[settings.length - 1][1];
+      state.limits = limits;
+      state.guidance_scale = guidance_scale;
+      linked = { draft: JSON.stringify(state.draft), settings, steps, forced };
+      settled.settle();
+      screen.redraw('step');
     },
     reopen: number => move('reopen', { text_number: number }),
     async step() {

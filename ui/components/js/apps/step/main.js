@@ -20,6 +20,7 @@ import * as transport from '../../parts/transport.js';
 import { unlabelled } from '../../view/view.js';
 import { watch_for_leaving } from '../../wire/leaving.js';
 import { create_link } from '../../wire/link.js';
+import { take_link } from '../../wire/linked.js';
 import { read_message, take_in, take_row } from '../../wire/message.js';
 import { create_settled } from '../../wire/settled.js';
 import { create_socket } from '../../wire/socket.js';
@@ -86,6 +87,7 @@ export function mount(
   state.guided = guided;
   state.lessons = lessons;
   const client = secret();
+  let link_text = 'page' in own && own.page === 'step' ? take_link() : '';
   const places = lay_out(root, shown);
   const point_at = create_spotlight(root);
   let is_asking = false;
@@ -187,6 +189,7 @@ export function mount(
       ...own,
       client,
       language,
+      link: link_text,
       have: {
         run: state.run,
         branch: state.branch,
@@ -309,6 +312,8 @@ export function mount(
     }
     if (is_new_run) begin_run();
     if (message.draft) state.draft = { ...state.draft, ...message.draft };
+    if (message.kind === 'state' && message.number === 0) link_text = ''; // it has been opened
+    if (message.linked) actions.follow_link(message.linked);
     if (was !== `${place_of(state.row_key)} ${state.steps.length}`) state.is_what_if = false;
     if (message.text && (waits_for_text || (model_name && model_name !== state.model?.name))) {
       waits_for_text = false;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -11,8 +12,8 @@ import pandas as pd
 
 from engine.model import Vocabulary
 from engine.study import ReadToken, TextReading
-from ui.read import view
-from ui.read.message import MAX_GAP
+from engine.trace import Step, Trace
+from ui.readings import view
 from ui.shell.tables import table
 from ui.shell.theme import css
 from ui.words.labels import token_label
@@ -31,6 +32,7 @@ body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; font: 16px/1.6 syst
 .text span { padding: 0 1px; border-radius: 3px; }
 .before { color: var(--dv-muted); }
 .fork { border-bottom: 2px dashed var(--dv-cut-text); }
+.forced { outline: 1px solid; }
 .facts, caption { color: var(--dv-muted); text-align: start; }
 table { border-collapse: collapse; }
 th, td { padding: 2px 8px; text-align: start; border-bottom: 1px solid var(--dv-line); }
@@ -60,7 +62,12 @@ def frame(reading: TextReading, vocabulary: Vocabulary) -> pd.DataFrame:
 
 
 def page(
-    reading: TextReading, vocabulary: Vocabulary, facts: Mapping[str, Any], before: str = ""
+    reading: TextReading,
+    vocabulary: Vocabulary,
+    facts: Mapping[str, Any],
+    before: str = "",
+    *,
+    run: Trace | None = None,
 ) -> str:
     """Return the reading as a page of HTML.
 
@@ -69,12 +76,15 @@ def page(
         vocabulary: that of the model.
         facts: facts about the model; those of `FACTS` are named.
         before: the prompt; empty if the first token of the text is not judged.
+        run: the run that wrote the text; None if it existed before.
     """
-    forks = set(reading.forks(MAX_GAP))
+    forks = set(reading.forks(view.MAX_GAP))
     title = say("A text, read by {model}", model=reading.model_name)
+    if run is not None:
+        title = say("A text, written by {model}", model=reading.model_name)
     start = "".join(token_label(vocabulary.label(each)) for each in reading.prompt_ids)
     tokens = "".join(
-        _token(token, vocabulary, is_fork=place in forks)
+        _token(token, vocabulary, is_fork=place in forks, step=run and run.steps[place])
         for place, token in enumerate(reading.tokens)
     )
     shades = "".join(f".s{n} {{ background: var(--dv-shade-{n}); }}" for n in range(len(EDGES)))
@@ -89,14 +99,37 @@ def page(
         f"{view.figures(reading, before)}"
         f'<p class="text"><span class="before">{html.escape(start)}</span>{tokens}</p>'
         f'<p class="facts">{html.escape(_legend())}</p><div class="scroll">'
-        f"{table(say('Every token'), _head(), _rows(reading, vocabulary), 'figures')}</div>"
-        f'<p class="facts">{html.escape(" · ".join(known))}</p></body></html>'
+        f"{table(say('Every token'), _head(run), _rows(reading, vocabulary, run), 'figures')}</div>"
+        f'<p class="facts">{html.escape(" · ".join([*known, *_settings(run)]))}</p></body></html>'
     )
 
 
-def _token(token: ReadToken, vocabulary: Vocabulary, *, is_fork: bool) -> str:
+def _settings(run: Trace | None) -> list[str]:
+    """Return the settings of a run, from which step on each applies."""
+    if run is None:
+        return []
+    found = []
+    for first, values in run.settings:
+        chain = [f"{name} {_shown(value)}" for name, value in values.get("chain", ())]
+        words = ", ".join([*chain, f"seed {values.get('seed', 0)}"])
+        found.append(say("from token {place}: {settings}", place=first + 1, settings=words))
+    return found
+
+
+def _shown(value: Any) -> str:
+    """Return the fields of a setting; a single one without its name."""
+    fields = value if isinstance(value, dict) else {"": value}
+    shown = [f"{name} {json.dumps(each)}".strip() for name, each in fields.items()]
+    return json.dumps(next(iter(fields.values()))) if len(fields) == 1 else f"({', '.join(shown)})"
+
+
+def _token(
+    token: ReadToken, vocabulary: Vocabulary, *, is_fork: bool, step: Step | None = None
+) -> str:
     shade = max(n for n, least in enumerate(EDGES) if token.surprisal_bits >= least or n == 0)
     kind = f"s{shade} fork" if is_fork else f"s{shade}"
+    if step is not None and step.forced:
+        kind += " forced"
     words = say(
         "{share}, rank {rank}, {bits} bits; likeliest here: {expected}",
         share=percent(math.exp(token.logprob)),
@@ -125,11 +158,13 @@ def _legend() -> str:
     )
 
 
-def _head() -> tuple[str, ...]:
+def _head(run: Trace | None) -> tuple[str, ...]:
+    drawn = () if run is None else (say("in the draw"),)
     return (
         say("place"),
         say("token"),
         say("probability"),
+        *drawn,
         say("surprisal, bits"),
         say("rank"),
         say("uncertainty, bits"),
@@ -137,12 +172,20 @@ def _head() -> tuple[str, ...]:
     )
 
 
-def _rows(reading: TextReading, vocabulary: Vocabulary) -> list[tuple[str, ...]]:
+def _rows(reading: TextReading, vocabulary: Vocabulary, run: Trace | None) -> list[tuple[str, ...]]:
+    def drawn(place: int) -> tuple[str, ...]:
+        if run is None:
+            return ()
+        step = run.steps[place - 1]
+        share = percent(step.probability)
+        return (say("{share}, forced", share=share) if step.forced else share,)
+
     return [
         (
             f"{place:,}",
             token_label(vocabulary.label(token.token_id)),
             percent(math.exp(token.logprob)),
+            *drawn(place),
             number(token.surprisal_bits, 2),
             f"{token.rank:,}",
             number(token.entropy_bits, 2),

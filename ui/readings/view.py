@@ -12,6 +12,7 @@ from ui.words.language import say
 from ui.words.metrics import number, percent
 
 _LN2 = math.log(2.0)
+MAX_GAP = 0.5  # nats between two tokens that are nearly as likely
 
 
 def figures(reading: TextReading, before: str) -> str:

@@ -1,0 +1,1 @@
+"""A text read token by token, in words, HTML and files."""
