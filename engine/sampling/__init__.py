@@ -10,6 +10,7 @@
 Nothing here needs PyTorch or a model, except parity mode, which runs transformers' own processors.
 
     settings         `SamplingSettings`
+    divergence       KL divergence and total variation of two rows
     presets          named settings
     samplers/        the stages of the chain, one file each, and `DEFAULT_ORDER`, their order
     ranking          a row of scores and its ranking, which the stages share
@@ -26,6 +27,7 @@ __getattr__, __dir__, __all__ = door(
     {
         "admission": "admitting_change",
         "distribution": "Candidate Distribution Drawn StageResult shape",
+        "divergence": "kl_bits log_probabilities total_variation",
         "presets": "PRESETS",
         "random": "draw",
         "ranking": "RankedRow",

@@ -5,6 +5,7 @@ sweep             one or two settings over a grid, and the texts they give
 likelihood        how likely a model finds a text
 api_answer        the answer of a model's API as JSON, with its probabilities
 reading           a text read token by token: probabilities, ranks, what else was likely
+two_models        one text under two models, also with other tokens
 exact_search      the most likely text of at most n tokens, with a proof
 search_error      how far beam search falls short of it
 set_texts         texts of beam search, greedy decoding and nucleus sampling, side by side
@@ -40,6 +41,7 @@ __getattr__, __dir__, __all__ = door(
         "set_texts": "BEAM GREEDY KINDS SAMPLE SAMPLES SetText write_set_texts",
         "speedup": "SpeedCurve SpeedPoint SpeedTrial",
         "steps_and_quality": "Passage Plan StepsSummary summaries",
+        "two_models": "PendingPair Stretch TwoReadings read_with_two",
         "sweep": "MOST_TEXTS Axis Sweep SweepProgress SweepResult frame_of",
         "validity": "Verdict judge",
         "whole_texts": "Walk WalkProgress WholeText WholeTexts",

@@ -208,6 +208,11 @@ class PendingReading:
 
     def run(self) -> Iterator[int]:
         """Read on; yield the number of tokens read so far."""
+        for _ in self.rows():
+            yield self.done
+
+    def rows(self) -> Iterator[np.ndarray]:
+        """Read on; yield the logits before each token, once it is read: (vocab,) float32."""
         ids, label = self._ids, self._model.vocabulary
         while (place := self._start + self.done) < len(ids):
             # The first window is filled; later ones begin with what the stride leaves.
@@ -231,7 +236,7 @@ class PendingReading:
                         (leading, np.array([ranked.logprob(each) for each in leading.tolist()])),
                     )
                 )
-                yield self.done
+                yield row
 
 
 def _of_step(step: Step) -> ReadToken:

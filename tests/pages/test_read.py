@@ -7,10 +7,11 @@ import re
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine import read_text
+from engine import load_model, read_text
 from engine.decoder import Decoder
+from engine.errors import ModelError
 from engine.sampling import SamplingSettings
-from engine.study import TextReading
+from engine.study import TextReading, read_with_two
 from tests.browser.app_server import ROOT
 from tests.bundled import bundled
 from tests.pages.tab import field, in_tab, new_app, restarted, visit_of
@@ -178,3 +179,20 @@ def test_link_sets_the_inputs_and_starts_nothing(app):
     app.run()
     assert any("incomplete or damaged" in each.value for each in app.warning)
     assert held(app).inputs.prompt == "The dog ran."
+
+
+def test_second_model_reads_the_same_text(app):
+    draft = load_model("bundled-draft")
+    state = held(app)
+    state.load_second(draft)
+    settled(app)
+    both = state.work.pair.result
+    assert both == read_with_two(bundled(), draft, state.inputs.prompt)
+    shown = html(app)
+    assert "Where the models differ most" in shown and "mean KL divergence" in shown
+    assert any("finds the text likelier than" in each.value for each in app.markdown)
+    with pytest.raises(ModelError, match="is the page's model"):
+        state.load_second(state.model)
+    app.button(key="read_drop_second").click().run()
+    settled(app)
+    assert state.second is state.work.pair is None

@@ -373,7 +373,7 @@ def test_sweep_and_samples_queue_and_restart_after_failure(monkeypatch):
     columns = [(1, "a", SamplingSettings())]
     works = [
         SweepJob(sweep, model, ["w1"]),
-        SamplingRun({1: model}, "w1", columns, count=2, first_seed=0, max_tokens=4),
+        SamplingRun({1: model}, {model: "w1"}, columns, count=2, first_seed=0, max_tokens=4),
     ]
     with monkeypatch.context() as broken:
         broken.setattr("engine.decoding.batch.Batch._run_group", lambda *_: 1 / 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -32,6 +33,7 @@ class Column(PlayedText[Decoder]):
         number: identifies the column, even after others are removed.
         settings: settings that choose its tokens; their seed applies unless all columns share one.
         own_model: model that writes its text; None for the page's.
+        has_other_tokens: whether that model has other tokens than the page's.
         error: why it could not continue; empty if it could.
         recorded: token ids from the record; empty once they have been compared with the new text.
     """
@@ -39,6 +41,7 @@ class Column(PlayedText[Decoder]):
     number: int
     settings: SamplingSettings
     own_model: LanguageModel | None = None
+    has_other_tokens: bool = False
     error: str = ""
     recorded: Sequence[int] = ()
 
@@ -113,11 +116,36 @@ class Divergence:
 
 
 def divergence(column: Column, first: Column) -> Divergence | None:
-    """Find the first step at which two columns chose different tokens; None if there is none."""
+    """Find the first step at which two columns chose different tokens; None if there is none.
+
+    If their models have other tokens, it is the first one that writes another text.
+    """
+    if column.has_other_tokens != first.has_other_tokens:
+        return _divergence_in_text(column, first)
     for here, there in zip(column.steps, first.steps, strict=False):
         if here.token_id != there.token_id:
             return Divergence(here.index, here, there)
     return None
+
+
+def _divergence_in_text(column: Column, first: Column) -> Divergence | None:
+    written = [b"".join(map(_spelled, each.steps)) for each in (column, first)]
+    pairs = enumerate(zip(*written, strict=False))
+    place = next((at for at, (here, there) in pairs if here != there), None)
+    if place is None:
+        return None
+    here, there = (_step_at(each, place) for each in (column, first))
+    return Divergence(here.index, here, there)
+
+
+def _step_at(column: Column, place: int) -> Step:
+    """Return the step that wrote the byte at a place of a column's text."""
+    ends = accumulate(len(_spelled(step)) for step in column.steps)
+    return next(step for step, end in zip(column.steps, ends, strict=True) if end > place)
+
+
+def _spelled(step: Step) -> bytes:
+    return b"" if step.is_special else step.token_bytes
 
 
 def preset_of(settings: SamplingSettings) -> str:

@@ -19,7 +19,6 @@ from engine.errors import (
     DecodingError,
     ModelError,
     SettingError,
-    TokenizerError,
 )
 from engine.model import LanguageModel
 from engine.sampling import PRESETS, SamplingSettings
@@ -236,14 +235,12 @@ class Comparison(InputsState[CompareInputs]):
         model instead.
 
         Raises:
-            DecodingError: it is the page's model, has other tokens, or cannot begin with prompt and
-                settings.
+            DecodingError: it is the page's model, or cannot begin with prompt and settings.
         """
         if model is self.model:
             raise ModelError(
                 say("{model} is the page's model; choose another one.", model=model_title(model))
             )
-        _check_tokens(model, self.model)
         columns, number = list(self.columns), self._next_number
         if self.second_model is not None:
             columns = [replace(each, own_model=each.own_model and model) for each in columns]
@@ -340,12 +337,8 @@ class Comparison(InputsState[CompareInputs]):
         taken = [(column, *fitted(column.settings, self.model, model)) for column in columns]
         lost = [lost for _, _, lost in taken if lost]
         columns, second = [], self.second_model
-        is_kept = second is not None and second.vocabulary.has_tokens_of(model.vocabulary)
-        if second is not None and not is_kept:
-            name = model_title(second)
-            lost.append(say("{model} has other tokens; all columns use the new one.", model=name))
         for column, settings, _ in taken:
-            own = column.own_model if is_kept and second is not model else None
+            own = column.own_model if second is not model else None
             columns.append(replace(column, settings=settings, own_model=own))
         return columns, " ".join(dict.fromkeys(lost))
 
@@ -370,7 +363,7 @@ class Comparison(InputsState[CompareInputs]):
             wanted = self.player.aim if model is self.model else FIRST_TOKENS
         wanted = min(wanted, inputs.max_tokens)
         start = _start(model, inputs)
-        starts = {None: start}
+        starts, others = {None: start}, {None: False}
         was = self.inputs
         is_same = model is self.model and inputs.begun == was.begun
         texts = []
@@ -378,10 +371,15 @@ class Comparison(InputsState[CompareInputs]):
             settings, stays = inputs.effective(column), is_same and column in self.columns
             if not stays or column.error or settings != was.effective(column):
                 own = column.own_model
-                if own not in starts:  # from the same tokens, whatever its own tokenizer does
-                    starts[own] = encode_prompt(model, start)
+                if own not in starts:
+                    others[own] = not own.vocabulary.has_tokens_of(model.vocabulary)
+                    starts[own] = self._start_of(own, model, inputs, is_other=others[own])
+                if others[own]:
+                    settings, _ = fitted(settings, model, own)
                 text = Decoder(own or model, starts[own], settings)
-                column = replace(column, text=text, error="", recorded=())
+                column = replace(
+                    column, text=text, error="", recorded=(), has_other_tokens=others[own]
+                )
             texts.append(column)
         if model is not self.model:
             self.player.stop()
@@ -391,6 +389,16 @@ class Comparison(InputsState[CompareInputs]):
         for column in texts:
             column.wanted = len(column.recorded) or wanted
         self.player.take(texts, now=now)
+
+    @staticmethod
+    def _start_of(
+        own: LanguageModel, model: LanguageModel, inputs: CompareInputs, *, is_other: bool
+    ) -> str | list[int]:
+        """Return the prompt for a second model: the same tokens, if it has them."""
+        if not is_other:
+            return encode_prompt(model, _start(model, inputs))
+        has_template = own.vocabulary.has_chat_template
+        return _start(own, replace(inputs, chat=inputs.chat and has_template))
 
     # --- growing ----------------------------------------------------------------------------------
 
@@ -434,19 +442,26 @@ class Comparison(InputsState[CompareInputs]):
         """Start generating `count` texts per column."""
         with speaking(ENGLISH):  # files are the same in all languages
             columns = [
-                (column.number, f"{place}. {column.title}", column.settings)
+                (
+                    column.number,
+                    f"{place}. {column.title}",
+                    column.in_force if column.has_other_tokens else column.settings,
+                )
                 for place, column in enumerate(self.columns, start=1)
             ]
         models = {column.number: self.model_of(column) for column in self.columns}
 
         def made() -> SamplingRun:
             inputs = self.inputs
-            start = _start(self.model, inputs)
-            if self.second_model is not None:
-                start = encode_prompt(self.model, start)
+            starts = {self.model: _start(self.model, inputs)}
+            for column in self.columns:
+                if column.own_model is not None:
+                    starts[column.own_model] = self._start_of(
+                        column.own_model, self.model, inputs, is_other=column.has_other_tokens
+                    )
             return SamplingRun(
                 models,
-                start,
+                starts,
                 columns,
                 count=count,
                 first_seed=inputs.seed,
@@ -508,7 +523,6 @@ class Comparison(InputsState[CompareInputs]):
                 loaded[choice] = None
                 try:
                     own = load(*choice)
-                    _check_tokens(own, model)
                     loaded[choice] = None if own is model else own
                 except DecodingError as error:
                     lost.append(told(error))
@@ -544,19 +558,6 @@ class Comparison(InputsState[CompareInputs]):
         """Free the memory of caches, and end all work."""
         super().release()
         self.player.release()
-
-
-def _check_tokens(second: LanguageModel, first: LanguageModel) -> None:
-    """Raise `TokenizerError` if two models have different tokens."""
-    if not second.vocabulary.has_tokens_of(first.vocabulary):
-        raise TokenizerError(
-            say(
-                "{model} has other tokens than {first}, so their steps cannot be compared; choose "
-                "a model with the same tokenizer.",
-                model=model_title(second),
-                first=model_title(first),
-            )
-        )
 
 
 def _of_preset(name: str, number: int) -> Column:

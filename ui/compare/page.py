@@ -40,7 +40,7 @@ from ui.words.errors import told
 from ui.words.glossary import meaning
 from ui.words.labels import markdown_text
 from ui.words.language import marked, say
-from ui.words.metrics import number
+from ui.words.metrics import number, percent
 
 PAGE = VisitPage(
     "compare",
@@ -72,9 +72,18 @@ PARTING_MODELS = marked(
     "Up to this token all texts are the same. There the log-probabilities of the two models differ "
     "by at most {nats} nats over the {count} tokens that both list."
 )
+BETWEEN_MODELS = marked(
+    "Coding the first model's token with the second costs {bits} bits more (KL divergence); the "
+    "total variation is {share}."
+)
+OTHER_TOKENS = marked(
+    "The models have other tokens: each reads the prompt with its own, ≠ marks where the text "
+    "differs, and figures per token count each model's own. The page Read compares two models on "
+    "one text."
+)
 ONLY_SETTINGS = marked("The random number is the same; what differs is the settings.")
 BOTH = marked("Both the settings and the random number differ.")
-SECOND = marked("It writes one or more columns. Both models need the same tokens.")
+SECOND = marked("It writes one or more columns.")
 USUAL = (*FIRST, "repetition_penalty")
 OTHERS = tuple(name for name in STAGES if is_one_number(name) and name not in USUAL)
 STYLE = Path(__file__).with_suffix(".css")
@@ -361,6 +370,9 @@ def _parting(comparison: Comparison) -> None:
     """Draw every column's distribution at the first token that differs."""
     data = parting_data(comparison)
     st.subheader(say("First token that differs"), anchor=False)
+    if any(column.has_other_tokens for column in comparison.columns):
+        st.caption(say(OTHER_TOKENS))
+        return
     if data is None:
         st.caption(say("All texts are the same so far. Press Play, or adjust a column."))
         return
@@ -370,11 +382,15 @@ def _parting(comparison: Comparison) -> None:
         if comparison.settings_differ
         else ONLY_U
     )
-    nats, shared = data.pop("nats"), data.pop("shared")
+    nats, shared, bits, share = (
+        data.pop(name) for name in ("nats", "shared", "kl_bits", "variation")
+    )
     if nats is None:
         said = say(PARTING, differs=say(differs))
     else:
         said = say(PARTING_MODELS, nats=number(nats, 4), count=f"{shared:,}")
+    if bits is not None:
+        said = f"{said} {say(BETWEEN_MODELS, bits=number(bits, 4), share=percent(share))}"
     st.caption(f"{where} {said}")
     mount_app("distributions", marked("First token that differs"), data)
 

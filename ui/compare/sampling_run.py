@@ -57,7 +57,7 @@ class SamplingRun(Job):
 
     Args:
         models: the model of each column, by its number.
-        prompt: text or token ids.
+        prompts: text or token ids, by model.
         columns: number, English title and settings of each column.
         count: texts per column.
         first_seed: seed of the first text of each column; the others follow.
@@ -78,7 +78,7 @@ class SamplingRun(Job):
     def __init__(
         self,
         models: Mapping[int, LanguageModel],
-        prompt: str | Sequence[int],
+        prompts: Mapping[LanguageModel, str | Sequence[int]],
         columns: Sequence[tuple[int, str, SamplingSettings]],
         *,
         count: float | None,
@@ -100,7 +100,8 @@ class SamplingRun(Job):
             for number, _, settings in columns:
                 together = rows.setdefault(models[number], [])
                 places.append((models[number], len(together), number))
-                together.append(Row(prompt, settings.replace(seed=seed), max_tokens))
+                start = prompts[models[number]]
+                together.append(Row(start, settings.replace(seed=seed), max_tokens))
         batches = {model: Batch(model, each, max_rows=MAX_ROWS) for model, each in rows.items()}
         self._batches: tuple[Batch, ...] = tuple(batches.values())
         # Each text's batch, its row in that, and its column.

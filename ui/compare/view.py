@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.decoder import Decoder
 from engine.model import Scores
-from engine.sampling import RankedRow, remarks
+from engine.sampling import RankedRow, kl_bits, log_probabilities, remarks, total_variation
 from engine.study import Summary, TextMetrics
 from engine.text import MAX_TOKENS
 from ui.compare.column import Column, Divergence, divergence, model_title, summary_of
@@ -35,7 +35,12 @@ LABELLED = 64  # leading tokens sent with labels; charts and tables show fewer
 
 
 def parting_place(columns: list[Column]) -> int | None:
-    """Return the first index at which the texts' tokens differ; None if there is none."""
+    """Return the first index at which the texts' tokens differ.
+
+    None if there is none, and if the models have no common tokens to compare.
+    """
+    if any(column.has_other_tokens for column in columns):
+        return None
     texts = [column.token_ids for column in columns]
     shortest = min(map(len, texts))
     return next((i for i in range(shortest) if len({text[i] for text in texts}) > 1), None)
@@ -46,8 +51,9 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
 
     All texts are the same up to the first difference, so columns of the same model start from the
     same logits there. `place` is its index; `nats` and `shared` are the largest difference of a
-    log-probability between the models' rows, and the number of tokens that both list; None for a
-    single model.
+    log-probability between the models' rows, and the number of tokens that both list; `kl_bits` and
+    `variation` compare the first model's row with the second's, if both list all tokens. All are
+    None for a single model.
     """
     columns = list(comparison.columns)
     place = parting_place(columns)
@@ -94,30 +100,30 @@ def parting_data(comparison: Comparison) -> dict[str, Any] | None:
         "text_ids": list(first.token_ids[:place]),
     }
     message = base64.b64encode(packed(header, data)).decode()
-    nats, shared = _nats_between(columns, place)
-    return {"place": place, "nats": nats, "shared": shared, "message": message}
+    return {"place": place, "message": message, **_between_models(columns, place)}
 
 
-def _nats_between(columns: list[Column], place: int) -> tuple[float | None, int | None]:
-    """Return the largest difference of a log-probability between models, and the tokens compared.
-
-    Those are the tokens that both models list. None if all columns have the same model.
-    """
+def _between_models(columns: list[Column], place: int) -> dict[str, float | int | None]:
+    """Return the figures of `parting_data` on two models."""
+    figures = dict.fromkeys(("nats", "shared", "kl_bits", "variation"))
     here = columns[0]
     there = next((each for each in columns if each.own_model is not here.own_model), None)
     if there is None:
-        return None, None
+        return figures
     rows = []
     for text in (here.text, there.text):
         scores = text.listed(place)
-        logits = text.logits(place).astype(np.float64)
-        ids = np.arange(logits.size) if scores is None else scores.ids
-        rows.append((ids, logits - np.logaddexp.reduce(logits)))
+        logprobs = log_probabilities(text.logits(place))
+        rows.append((np.arange(logprobs.size) if scores is None else scores.ids, logprobs))
     shared = np.intersect1d(rows[0][0], rows[1][0])
     one, two = (row[shared] for _, row in rows)
     is_known = (one > -np.inf) & (two > -np.inf)
     nats = np.abs(one[is_known] - two[is_known]).max(initial=0.0)
-    return float(nats), int(is_known.sum())
+    figures |= {"nats": float(nats), "shared": int(is_known.sum())}
+    if all(shared.size == logprobs.size for _, logprobs in rows):
+        bits = float(kl_bits(one, two[None])[0])
+        figures |= {"kl_bits": bits, "variation": total_variation(one, two)}
+    return figures
 
 
 def _row(
@@ -171,14 +177,15 @@ def cards(comparison: Comparison) -> str:
 
 
 def _card(comparison: Comparison, column: Column, place: int, parts: Divergence | None) -> str:
-    labels = labels_of(comparison.model.vocabulary)
+    labels = labels_of(comparison.model_of(column).vocabulary)
+    first = labels_of(comparison.model_of(comparison.columns[0]).vocabulary)
     title = html.escape(f"{place}. {column.title}")
     seed = comparison.inputs.effective(column).seed
     about = say("{settings}; seed {seed}", settings=summary_of(column.in_force), seed=seed)
     if comparison.second_model is not None:
         about = f"{model_title(comparison.model_of(column))}; {about}"
     about = html.escape(about)
-    shown = _marked_text(column, parts, labels)
+    shown, said = _marked_text(column, parts, labels), _parting(column, place, parts, labels, first)
     prompt = before_text(comparison.inputs.prompt, comparison.inputs.chat)
     notes = "".join(f'<p class="cmp-parts">{escaped(note)}</p>' for note in _notes(column))
     label = html.escape(say("Text of column {place}", place=place))
@@ -186,7 +193,7 @@ def _card(comparison: Comparison, column: Column, place: int, parts: Divergence 
         f'<section class="dv-card cmp-card" aria-label="{label}"><h3>{title}</h3>'
         f'<p class="dv-facts">{about}</p><p class="dv-written cmp-text" tabindex="0">'
         f"<span>{escaped(prompt)}</span>{shown}</p>"
-        f'<p class="cmp-parts">{_parting(column, place, parts, labels)}</p>{notes}</section>'
+        f'<p class="cmp-parts">{said}</p>{notes}</section>'
     )
 
 
@@ -205,9 +212,9 @@ def _marked_text(column: Column, parts: Divergence | None, labels: TokenLabels) 
 def staged_columns(comparison: Comparison) -> str:
     """Format the columns' texts for stage view."""
     first = comparison.columns[0]
-    labels = labels_of(comparison.model.vocabulary)
     cards = []
     for place, column in enumerate(comparison.columns, start=1):
+        labels = labels_of(comparison.model_of(column).vocabulary)
         parts = None if column is first else divergence(column, first)
         title = html.escape(f"{place}. {column.title}")
         body = _marked_text(column, parts, labels) or html.escape(column.error)
@@ -230,7 +237,13 @@ def _notes(column: Column) -> list[str]:
     return [*notes, column.error] if column.error else notes
 
 
-def _parting(column: Column, place: int, parts: Divergence | None, labels: TokenLabels) -> str:
+def _parting(
+    column: Column,
+    place: int,
+    parts: Divergence | None,
+    labels: TokenLabels,
+    first: TokenLabels,
+) -> str:
     if place == 1:
         return say("The others are compared with this one.")
     if parts is None:
@@ -238,7 +251,8 @@ def _parting(column: Column, place: int, parts: Divergence | None, labels: Token
             return say("The same as column 1 so far.")
         return say("Nothing generated yet.")
     here, there = (
-        f"<bdi>{escaped(labels[step.token_id])}</bdi>" for step in (parts.here, parts.there)
+        f"<bdi>{escaped(own[step.token_id])}</bdi>"
+        for own, step in ((labels, parts.here), (first, parts.there))
     )
     drawn = [percent(step.probability) for step in (parts.here, parts.there)]
     model = [percent(math.exp(step.logprob)) for step in (parts.here, parts.there)]

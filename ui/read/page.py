@@ -10,8 +10,10 @@ from engine.trace import Trace
 from ui.components.apps import mount_app
 from ui.labs import fields
 from ui.labs.page import STYLE, notice_line
+from ui.models.chooser import model_chooser
+from ui.read import two_models
 from ui.read.message import packed, packed_answer
-from ui.read.state import EXAMPLES, LONGEST, ReadJob, ReadState
+from ui.read.state import EXAMPLES, LONGEST, NEEDS, ReadJob, ReadState
 from ui.readings import view
 from ui.readings.file import frame, page
 from ui.server.problems import guarded
@@ -33,7 +35,7 @@ PAGE = VisitPage(
     restore=ReadState.restored,
     lost=marked("Your last text on this page could not be read, so it starts over."),
     kept=marked("The texts are kept; press Read to have the new model read them."),
-    needs=("all_positions", "full_row"),
+    needs=NEEDS,
 )
 ABOUT = marked(
     "**Read.** How likely the model finds every token of a text that exists, and what else it "
@@ -80,6 +82,15 @@ def _fields(state: ReadState) -> None:
         fields.line(state, "before", say("Before it"), placeholder=judged, width=320)
         fields.line(state, "other", say("Or this text"), placeholder=compared, width=320)
         work_buttons("read_work", say("Read"), state.work, state.begin)
+        model_chooser(
+            state.second,
+            state.load_second,
+            say("It reads the same text."),
+            name="read_second",
+            label=say("Second model"),
+        )
+        if state.second is not None:
+            st.button(say("Without it"), key="read_drop_second", on_click=state.drop_second)
     state.begin_alone(owner())
 
 
@@ -107,6 +118,8 @@ def _live(state: ReadState) -> None:
     _files(state, reading, work)
     for other in others:
         _comparison(reading, other, work)
+    if work.pair is not None:
+        _two_models(work)
     if work.answer is not None:
         _given(work.answer)
     if work.trace is not None:
@@ -148,6 +161,17 @@ def _comparison(reading: TextReading, other: TextReading, work: ReadJob) -> None
     st.subheader(say("Two continuations"), anchor=False)
     st.markdown(markdown_text(view.verdict(reading, other, work.vocabulary)))
     st.html(view.comparison(reading, other))
+
+
+def _two_models(work: ReadJob) -> None:
+    st.subheader(say("Two models"), anchor=False)
+    both = work.pair.result
+    st.markdown(markdown_text(two_models.verdict(both)))
+    st.html(two_models.figures(both))
+    st.html(two_models.differences(both))
+    data = {"reading": packed(both.other, work.second.vocabulary, can_go_on=False)}
+    title = marked("The text as the second model reads it")
+    mount_app("reading", title, data, key="reading_second")
 
 
 def _given(answer: ApiAnswer) -> None:

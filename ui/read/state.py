@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.errors import PromptError
+from engine.backend import require
+from engine.errors import ModelError, PromptError, msg
 from engine.model import LanguageModel
-from engine.study import PendingReading, TextReading, parse_answer
+from engine.study import PendingPair, PendingReading, TextReading, parse_answer
 from engine.trace import ON_PAGES, Trace
 from ui.jobs import Job, Owner
 from ui.labs.inputs import LONGEST_TEXT, Inputs, PlainInputs
@@ -18,6 +19,7 @@ from ui.models.chooser import begins_alone
 from ui.words.language import marked, say
 
 LONGEST = 10_000  # characters of a text
+NEEDS = ("all_positions", "full_row")  # capabilities of a model
 _EVERY = 16  # tokens between two looks at whether to go on
 EXAMPLES = {
     marked("A story as the model knows it"): (
@@ -66,13 +68,17 @@ class ReadJob(Job):
         answer: the answer, with the probabilities that its API gave; None for other texts.
         trace: the trace of which the text is read; None for other texts.
         before: what comes before the text, and is not judged.
+        second: another model that reads the text, too; None for none.
+        pair: its reading beside the first model's; None without it.
     """
 
     doing = marked("the text")
     noun = "token"
     kept = marked("What was read is kept; press Continue to resume.")
 
-    def __init__(self, model: LanguageModel, inputs: ReadInputs) -> None:
+    def __init__(
+        self, model: LanguageModel, inputs: ReadInputs, second: LanguageModel | None = None
+    ) -> None:
         self.vocabulary = model.vocabulary
         _check_length(inputs.prompt, LONGEST_TEXT)
         self.trace = _trace(inputs.prompt)
@@ -84,11 +90,16 @@ class ReadJob(Job):
             text = self.answer.text
         texts = [text, *([inputs.other] if inputs.other else [])]
         self._pending = [_pending(model, text, before) for text in texts]
-        self.before = before
-        super().__init__(sum(len(one.token_ids) for one in self._pending))
+        self.pair = None
+        if second is not None:
+            self.pair = PendingPair(model, second, text, prompt=before)
+            self._pending[0] = self.pair.one
+        self.second, self.before = second, before
+        super().__init__(sum(len(one.token_ids) for one in self._all))
 
     def _passes(self) -> Iterator[float | None]:
-        for pending in self._pending:
+        first = self._pending[0] if self.pair is None else self.pair
+        for pending in (first, *self._pending[1:]):
             for done in pending.run():
                 if done % _EVERY == 0:
                     yield self._left_by_count()
@@ -99,7 +110,11 @@ class ReadJob(Job):
     @property
     def texts_done(self) -> int:
         """Number of tokens read."""
-        return sum(one.done for one in self._pending)
+        return sum(one.done for one in self._all)
+
+    @property
+    def _all(self) -> list[PendingReading]:
+        return [*self._pending, *([self.pair.other] if self.pair else [])]
 
     @property
     def readings(self) -> list[TextReading]:
@@ -112,12 +127,14 @@ class ReadState(InputsState[ReadInputs]):
 
     Attributes in addition to those of `InputsState`:
         work: the last reading; None before the first.
+        second: a second model that reads the text, too; None for none.
     """
 
     name: ClassVar[str] = "read"
     inputs_class: ClassVar[type[PlainInputs]] = ReadInputs
     prompt_holders: ClassVar[tuple[()]] = ()
     work: ReadJob | None = None
+    second: LanguageModel | None = None
 
     def take(self, inputs: ReadInputs) -> None:
         """Set the inputs, and read at once on a model that reads quickly."""
@@ -127,8 +144,28 @@ class ReadState(InputsState[ReadInputs]):
 
     def begin(self, owner: Owner) -> None:
         """Start to read the text on screen; if it is refused, the last reading stays."""
-        self.begin_work("work", lambda: ReadJob(self.model, self.inputs), owner)
+        self.begin_work("work", lambda: ReadJob(self.model, self.inputs, self.second), owner)
         self.began_alone = True
+
+    def load_second(self, model: LanguageModel) -> None:
+        """Read the text with a second model, too; raises `DecodingError` if it cannot read it."""
+        if model is self.model:
+            raise ModelError(
+                say("{model} is the page's model; choose another one.", model=model.name)
+            )
+        require(model, msg("This page"), *NEEDS)
+        self.second = model
+        self.begin(self.owner)
+
+    def drop_second(self) -> None:
+        """Read with the page's model alone."""
+        self.second = None
+        self.begin(self.owner)
+
+    def load(self, model: LanguageModel) -> None:
+        super().load(model)
+        if model is self.second:
+            self.second = None
 
 
 def _trace(typed: str) -> Trace | None:

@@ -19,9 +19,9 @@ from engine.claims.inputs import Lines, Numbers
 from engine.claims.uncertainty import counted
 from engine.claims.verdict import AT_MOST, Check, noted
 from engine.errors import PromptError, msg
-from engine.measure.divergence import log_probabilities
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
+from engine.sampling.divergence import log_probabilities
 from engine.sampling.ranking import RankedRow
 from engine.study.likelihood import next_rows
 from engine.values import Amount, Logprob, Name, Positive, Row, Text, Whole

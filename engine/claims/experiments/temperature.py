@@ -19,9 +19,9 @@ from engine.claims.inputs import Numbers
 from engine.claims.uncertainty import Figure, mean
 from engine.claims.verdict import ABOVE, AT_MOST, Check
 from engine.errors import msg
-from engine.measure.divergence import log_probabilities
 from engine.measure.pace import Pace
 from engine.model import LanguageModel
+from engine.sampling.divergence import log_probabilities
 from engine.study.likelihood import next_rows
 from engine.values import Amount, Row, Share
 

@@ -10,13 +10,13 @@ import numpy as np
 from engine.decoding.shaping import shaped
 from engine.decoding.token_sequence import TokenSequence
 from engine.errors import LogitsError, msg
-from engine.measure.divergence import kl_bits, log_probabilities
 from engine.measure.quantised.result import Along
 from engine.model import LanguageModel
 from engine.model.quantised import Quantisation, compared_cache, row_bytes
 from engine.runner.runner import open_sequence
 from engine.runner.turns import give_way, timed_rows
 from engine.sampling import SamplingSettings
+from engine.sampling.divergence import kl_bits, log_probabilities
 
 GREEDY = SamplingSettings(temperature=0)
 REMEDY = msg("compare fewer settings or read fewer positions")

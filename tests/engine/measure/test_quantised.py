@@ -8,7 +8,6 @@ import pytest
 
 from engine.decoder import Decoder
 from engine.errors import CancelledError, ContextFullError, DecodingError, SettingError
-from engine.measure.divergence import kl_bits, log_probabilities
 from engine.measure.machine import Setting
 from engine.measure.quantised.measurement import QuantisedMeasurement
 from engine.measure.quantised.reading import ReadText
@@ -17,6 +16,7 @@ from engine.measure.report import Report
 from engine.model.quantised import PER_TOKEN, Quantisation, compared_cache
 from engine.runner.job import as_job
 from engine.sampling import SamplingSettings
+from engine.sampling.divergence import kl_bits, log_probabilities
 from tests.engine import tiny_models
 
 HOW = Quantisation(group=4, keys=PER_TOKEN, residual=2)

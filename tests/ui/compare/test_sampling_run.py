@@ -14,7 +14,9 @@ PATIENCE_S = 60
 def test_summaries_and_csv_are_computed_once_per_count(monkeypatch):
     model = LanguageModel(hostile.language_model(context=40), hostile.tokenizer(), name="tiny")
     columns = [(1, "a", SamplingSettings()), (2, "b", SamplingSettings(temperature=0.5))]
-    run = SamplingRun({1: model, 2: model}, "w1", columns, count=3, first_seed=0, max_tokens=4)
+    run = SamplingRun(
+        {1: model, 2: model}, {model: "w1"}, columns, count=3, first_seed=0, max_tokens=4
+    )
     summed, written = Mock(wraps=sampling_run.summary), Mock(wraps=sampling_run.spreadsheet_csv)
     monkeypatch.setattr(sampling_run, "summary", summed)
     monkeypatch.setattr(sampling_run, "spreadsheet_csv", written)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.decoder import Decoder
-from engine.errors import ModelError, ServerError, TokenizerError
+from engine.errors import ModelError, ServerError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from tests.bundled import bundled
@@ -14,6 +14,7 @@ from tests.engine.backend.top_n import TopN
 from tests.ui import hostile
 from tests.ui.compare.comparing import PROMPT, ids, settle
 from tests.ui.step.visitor import unpacked
+from ui.compare.column import divergence
 from ui.compare.comparison import MOST, Comparison
 from ui.compare.view import cards, parting_data, parting_place
 from ui.jobs import UNKNOWN
@@ -67,6 +68,9 @@ def test_distributions_are_those_of_each_columns_model(with_second, model, secon
         row = alone.logits(place).astype(np.float64)
         rows.append(row - np.log(np.exp(row - row.max()).sum()) - row.max())
     assert data["nats"] == pytest.approx(np.abs(rows[0] - rows[1]).max())
+    one, two = (np.exp(row) for row in rows)
+    assert data["kl_bits"] == pytest.approx((one * np.log2(one / two)).sum())
+    assert data["variation"] == pytest.approx(np.abs(one - two).sum() / 2)
     assert data["shared"] == model.vocab_size
 
 
@@ -79,6 +83,7 @@ def test_only_tokens_that_both_models_list_are_compared(comparison, model):
     header, _ = unpacked(base64.b64decode(data["message"]))
     assert header["rows"][1]["known"] == 5
     assert data["nats"] < 1e-5 and data["shared"] == 5  # the same weights
+    assert data["kl_bits"] is data["variation"] is None
 
 
 def test_column_changes_its_model(with_second, model, second):
@@ -92,19 +97,45 @@ def test_column_changes_its_model(with_second, model, second):
     assert ids(with_second.column(number)) == before
 
 
-def test_model_with_other_tokens_is_refused(comparison):
+def test_pages_model_is_no_second_one(comparison):
     columns = list(comparison.columns)
-    with pytest.raises(TokenizerError, match="other tokens than plain"):
-        comparison.load_second(bundled())
     with pytest.raises(ModelError, match="plain is the page's model"):
         comparison.load_second(comparison.model)
     assert comparison.columns == columns
 
 
-def test_new_page_model_with_other_tokens_ends_the_second(with_second, second):
-    with_second.load(bundled())
-    assert with_second.second_model is None
-    assert "second has other tokens; all columns use the new one" in with_second.error
+def test_model_with_other_tokens_reads_the_prompt_with_its_own(comparison):
+    other = bundled()
+    comparison.load_second(other)
+    settle(comparison)
+    first, *_, last = comparison.columns
+    assert last.has_other_tokens and comparison.error == ""
+    alone = Decoder(other, PROMPT, comparison.inputs.effective(last))
+    assert ids(last) == [step.token_id for step in alone.run(24)]
+    assert parting_place(comparison.columns) is None and parting_data(comparison) is None
+    parts = divergence(last, first)
+    written = [b"".join(step.token_bytes for step in column.steps) for column in (last, first)]
+    place = next(i for i, (here, there) in enumerate(zip(*written, strict=False)) if here != there)
+    before = b"".join(step.token_bytes for step in last.steps[: parts.index])
+    assert written[1].startswith(before) and len(before) <= place
+    assert place < len(before + parts.here.token_bytes)
+    assert other.vocabulary.label(parts.here.token_id) in cards(comparison).replace("␣", " ")
+    comparison.sample(1, UNKNOWN)
+    comparison.sampling.wait()
+    texts = {sample.column: sample.text.text for sample in comparison.sampling.samples()}
+    inputs = comparison.inputs
+    again = Decoder(other, PROMPT, last.settings.replace(seed=inputs.seed))
+    list(again.run(inputs.max_tokens))
+    assert texts[last.number] == again.text
+
+
+def test_settings_of_other_tokens_are_left_out_for_the_second_model(comparison):
+    first = comparison.columns[0]
+    comparison.set_settings(first.number, SamplingSettings(logit_bias={3: 2.0}, temperature=0.5))
+    comparison.load_second(bundled())
+    settle(comparison)
+    last = comparison.columns[-1]
+    assert [stage.name for stage in last.in_force.chain] == ["temperature"]
 
 
 def test_second_model_that_becomes_the_pages_is_no_second_one(with_second, second):
@@ -134,7 +165,7 @@ def test_record_names_the_second_model(with_second, model, second):
 
     record["columns"][-1]["model"]["source"] = "changed"
     changed = Comparison.restored(record, lambda source, _: models[source])
-    assert "other tokens than plain" in changed.error and changed.second_model is None
+    assert changed.second_model is other and changed.columns[-1].has_other_tokens
     record["columns"][-1]["model"]["source"] = "other"
 
     def lost(source, _):

@@ -32,3 +32,12 @@ def kl_bits(exact: np.ndarray, others: np.ndarray) -> np.ndarray:
     held = probabilities > 0  # a probability that underflows to 0 adds nothing, even with -inf
     parts = probabilities[held] * (exact[held] - others[:, held])
     return np.maximum(parts.sum(axis=-1), 0.0) / math.log(2)
+
+
+def total_variation(one: np.ndarray, other: np.ndarray) -> float:
+    """Return half the sum of the absolute differences of all probabilities, from 0 to 1.
+
+    Args:
+        one, other: (vocab,) log-probabilities, in nats.
+    """
+    return float(np.abs(np.exp(one) - np.exp(other)).sum()) / 2
