@@ -135,6 +135,28 @@ class Vocabulary:
         """
         return list(self._tokenizer()(checked_text(text), verbose=False)["input_ids"])
 
+    @panics_as_errors()
+    def encode_inside(self, text: str) -> list[int]:
+        """Return the tokens of a text that follows another, without special tokens around it.
+
+        Raises:
+            PromptError: the text is empty or too large.
+            TokenizerError: there is no tokenizer, or its tokens would spell a different text.
+        """
+        tokenizer, wanted = self._tokenizer(), checked_text(text).encode()
+        for before in ("", "\n", "a"):  # some tokenizers put a space before a text
+            first, ids = (
+                list(tokenizer(each, add_special_tokens=False, verbose=False)["input_ids"])
+                for each in (before, before + text)
+            )
+            ids = ids[len(first) :]
+            if b"".join(map(self.token_bytes, ids)) == wanted:
+                return ids
+        raise TokenizerError(
+            "The tokenizer spells {text} differently inside a text; change more of the text.",
+            repr(text[:40]),
+        )
+
     @cached_property
     def line_break_ids(self) -> tuple[int, ...]:
         """The last token of an encoded line break, as in text-generation-webui; empty if none."""

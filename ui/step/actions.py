@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from engine.decoder import Decoder
 from engine.decoding import checked_alpha
 from engine.errors import DecodingError, PromptError, SettingError
 from engine.text import checked_max_new_tokens, checked_stop_strings
 from engine.trace import MOST_TOKENS
 from ui.playing import taken
+from ui.step.edited import edited
 from ui.step.events import Event, Place
 from ui.step.record import MOST_BRANCHES
 from ui.step.text_on_screen import Branch, ShownText
@@ -171,6 +173,27 @@ class ActedOn(ShownText):
             self.decoder.step(event.token_id)
         self._follow(event)
 
+    def _edit(self, event: Event) -> None:
+        """Replace the generated text from the first changed token on, in a new branch.
+
+        The new tokens are forced. They begin one token before the change, as the change may join
+        that token.
+        """
+        self._check_sampled()
+        if not self._is_here(event.at):
+            self.error = say("The text had moved on before it was edited; nothing was changed.")
+            return
+        index, token_ids = edited(self.decoder.steps, event.prompt, self.model.vocabulary)
+        if index == self.length and not token_ids:
+            return
+        self._check_another_branch(index + len(token_ids))
+        decoder = self.decoder.fork()
+        decoder.rewind(index)
+        for token_id in token_ids:
+            decoder.step(token_id)
+        self._show_branch(decoder, index)
+        self._follow(event)
+
     def _depart(self, index: int, token_id: int | None) -> None:
         """Take a different step at `index`: a drawn one, or the forced `token_id`.
 
@@ -185,7 +208,11 @@ class ActedOn(ShownText):
         decoder.step(token_id)
         if replaces_last:
             self.branches[self.current].decoder = decoder
-            return
+        else:
+            self._show_branch(decoder, index)
+
+    def _show_branch(self, decoder: Decoder, index: int) -> None:
+        """Show a new branch, which departs from the one on screen at a step."""
         number = max(self.branches) + 1
         self._leave_branch()
         self.branches[number] = Branch(number, decoder, self.current, index)
@@ -258,5 +285,6 @@ ACTIONS: dict[str, Callable[[ActedOn, Event], None]] = {
     "inspect": ActedOn._inspect,
     "fetch_row": ActedOn._fetch_row,
     "force": ActedOn._force,
+    "edit": ActedOn._edit,
     "branch": ActedOn._branch,
 }

@@ -15,6 +15,7 @@ _DOING = {
     "row": marked("Computing the scores of this step"),
     "reroll": marked("Drawing this token again"),
     "force": marked("Appending the token"),
+    "edit": marked("Reading the edited text"),
     "branch": marked("Showing the other branch"),
     "reopen": marked("Generating your text again"),
     "open": marked("Opening the trace"),
@@ -36,6 +37,7 @@ _CANCELLED = {
     "propose": marked("Cancelled: the next token has no scores yet; the text on screen stays."),
     "reroll": marked("Cancelled: no token was drawn again; the text on screen stays."),
     "force": marked("Cancelled: the token was not appended; the text on screen stays."),
+    "edit": marked("Cancelled: the edited text was not read; the text on screen stays."),
     "open": marked("Cancelled: the trace was not opened; the text on screen stays."),
     "reopen": marked(
         "Cancelled: your earlier text is still in the list, and the text on screen stays."

@@ -38,6 +38,7 @@ Action = Literal[
     "inspect",
     "fetch_row",  # ask a server for the scores of all tokens at the place on screen
     "force",
+    "edit",  # replace the generated text from the first change on
     "branch",
     "reopen",  # continue an earlier text
     "open",  # make the text of a trace again, and continue it
@@ -142,7 +143,7 @@ class Event(Struct, frozen=True):
         branch: the branch to show.
         text_number: the earlier text to reopen.
         trace: the text of a trace's file.
-        prompt, chat, before: for a new run.
+        prompt, chat, before: for a new run; `prompt` is also the text of an edit.
         negative_prompt: the prompt that guidance leads away from; None for a run without guidance.
         guidance_scale: of the steps to come, in a run with guidance.
         strategy: contrastive search, or None for sampling; for a new run, and for steps to come.

@@ -671,6 +671,7 @@
  * @property {(index: number) => unknown} inspect
  * @property {(offset: number) => void} inspect_by
  * @property {(token_id: number) => unknown} force
+ * @property {(text: string) => unknown} edit replace the generated text from the first change on, as a branch
  * @property {(number: number) => unknown} switch_branch
  * @property {() => unknown} next_stage advance slow motion; an early press waits for its turn
  * @property {() => unknown} skip_stages

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { listen } from '../../../../../ui/components/js/lib/keys.js';
 import { create } from '../../../../../ui/components/js/parts/strip/strip.js';
 import { LABELS, make_state, make_step, shown } from '../../fixtures.js';
-import { changes_in, key, live, settled, text_of } from '../../harness.js';
+import { changes_in, key, live, press, settled, text_of } from '../../harness.js';
 import { read_hostile } from '../../vectors.js';
 
 /**
@@ -167,6 +167,30 @@ test('plain text matches the tokens, with marked line ends', async () => {
   assert.equal(plain.textContent, '2 + 2 =\n4\n\n5 the');
   lines.one('button', 'All').click();
   assert.ok(lines.root.classList.contains('dv-whole'), 'the whole text');
+});
+
+test('the generated text is edited in place', () => {
+  const page = page_of({ steps: [make_step(0), make_step(5, { text: ' <b>' })] });
+  const edit = page.one('button', 'Edit');
+  edit.click();
+  const editor = page.one('textbox', 'Generated text');
+  assert.deepEqual([editor.value, document.activeElement === editor], [' Paris <b>', true]);
+  editor.value = ' Paris is';
+  press(editor, 'Enter');
+  assert.deepEqual(page.taken(), [], 'a line end');
+  press(editor, 'Enter', { ctrlKey: true });
+  assert.deepEqual(page.taken(), [['edit', ' Paris is']]);
+  edit.click();
+  edit.click();
+  edit.click();
+  editor.value = 'lost';
+  press(editor, 'Escape');
+  assert.deepEqual(page.taken(), [], 'unchanged, and given up');
+  edit.click();
+  page.change({ steps: [make_step(0)] });
+  assert.deepEqual(page.all('textbox', 'Generated text'), [], 'the text has changed meanwhile');
+  page.change({ steps: [] });
+  assert.ok(edit.disabled);
 });
 
 test('hostile labels are rendered as text in tokens and branches', () => {

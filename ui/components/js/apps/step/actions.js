@@ -264,6 +264,11 @@ export function create_actions({ root, state, link, screen, player, walk, settle
       state.point = null;
       return link.post('force', { token_id, index });
     },
+    edit(text) {
+      player.stop();
+      state.point = null;
+      return link.post('edit', { prompt: text });
+    },
     switch_branch: number => move('branch', { branch: number }),
     set(changes) {
       state.settings = { ...state.settings, ...changes };

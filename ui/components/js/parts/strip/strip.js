@@ -12,7 +12,7 @@ import { create_legend, shade_of } from './legend.js';
 /** @import { Item, Token } from './items.js' */
 /**
  * @typedef {Pick<State, 'prompt' | 'chat' | 'before' | 'prompt_tokens' | 'steps' | 'index' | 'stop' | 'manual' | 'branches' | 'colouring' | 'view'
- *   | 'pending_bytes' | 'stage'>} Properties
+ *   | 'pending_bytes' | 'stage' | 'strategy' | 'read_only'>} Properties
  */
 
 // A byte that is not a character alone. A prompt token has no flag for it, but its label spells it out.
@@ -26,7 +26,7 @@ const COPIED_MS = 1500;
 
 /**
  * @param {HTMLElement} root
- * @param {Pick<Actions, 'inspect' | 'switch_branch'>} actions
+ * @param {Pick<Actions, 'inspect' | 'switch_branch' | 'edit'>} actions
  */
 export function create(root, actions) {
   let shown_index = -1;
@@ -75,6 +75,20 @@ export function create(root, actions) {
     'aria-label': say('Copy text'),
     onclick: copy_text,
   });
+  const editor = element('textarea', {
+    class: 'dv-editor dv-away',
+    'aria-label': say('Generated text'),
+    spellcheck: 'false',
+    dir: 'auto',
+  });
+  const edit = element('button', { class: 'dv-quiet', type: 'button', text: say('Edit'), onclick: toggle_editor });
+  editor.addEventListener('keydown', event => {
+    if (event.key === 'Escape') close_editor();
+    else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) toggle_editor();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
   const legend = create_legend();
   const colours = element('button', {
     class: 'dv-quiet',
@@ -94,8 +108,9 @@ export function create(root, actions) {
       'div',
       { class: 'dv-strip-frame' },
       box,
+      editor,
       to_newest,
-      element('div', { class: 'dv-strip-tools' }, whole, as_text, copy, colours),
+      element('div', { class: 'dv-strip-tools' }, whole, as_text, edit, copy, colours),
     ),
     legend.node,
     branches.node,
@@ -167,6 +182,31 @@ export function create(root, actions) {
     const is_whole = root.classList.toggle('dv-whole');
     set_attribute(whole, 'aria-pressed', String(is_whole));
     follow();
+  }
+
+  const is_editing = () => !editor.classList.contains('dv-away');
+
+  /** Open the editor, or apply what was typed. */
+  function toggle_editor() {
+    if (is_editing()) {
+      const typed = editor.value;
+      close_editor();
+      if (typed !== generated_text()) actions.edit(typed);
+      return;
+    }
+    editor.value = generated_text();
+    box.classList.add('dv-away');
+    editor.classList.remove('dv-away');
+    set_text(edit, say('Apply'));
+    editor.focus();
+    editor.setSelectionRange(editor.value.length, editor.value.length);
+  }
+
+  function close_editor() {
+    editor.classList.add('dv-away');
+    box.classList.remove('dv-away');
+    set_text(edit, say('Edit'));
+    edit.focus();
   }
 
   async function copy_text() {
@@ -351,6 +391,9 @@ export function create(root, actions) {
     shown_colouring = now.colouring;
     is_on_stage = now.stage;
     update_slot();
+    edit.disabled = now.steps.length === 0 || now.strategy !== null || Boolean(now.read_only);
+    set_attribute(edit, 'title', say('Edit the generated text: it is read again from the change on, as a branch'));
+    if (is_editing() && (have_steps_changed || edit.disabled)) close_editor();
     if (has_prompt_changed || have_steps_changed) write_plain();
     legend.update(now.colouring);
     branches.update(now.branches);
