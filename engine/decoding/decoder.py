@@ -32,7 +32,7 @@ from engine.model.vocabulary import ChatIds
 from engine.runner.runner import Runner
 from engine.sampling import Distribution, Drawn, SamplingSettings
 from engine.sampling.samplers import Context
-from engine.text import stopping
+from engine.text import stopping, thinking
 from engine.text.written import Piece
 from engine.trace import Step, Trace
 
@@ -57,6 +57,8 @@ class Decoder(Autoregressive[Step]):
         guidance: negative prompt, and scale of the next step; None without guidance. With it, raw
             logits are the guided row: log-probabilities that are not normalised.
         from_cache: number of the prompt's tokens that the cache of `after` held.
+        thinking_budget: most tokens between ``<think>`` and ``</think>``; then the closing mark is
+            forced. None for no limit.
         on_shaped: callback for every new token's distribution; None for none. Forks inherit it.
 
     Raises:
@@ -89,6 +91,7 @@ class Decoder(Autoregressive[Step]):
         self._marks: list[parity.Mark] = []
         self._next: guidance.NextRow | None = None
         self._runner = guidance.new_sequence(model, self.guidance)
+        self.thinking_budget: int | None = None
         self.from_cache = 0
         self._has_own_passes = False
         if after is not None and after.model is model and not settings.parity:
@@ -168,6 +171,8 @@ class Decoder(Autoregressive[Step]):
         """
         with self._lock:
             start = time.perf_counter()
+            if token_id is None:
+                token_id = self._end_of_thinking()
             if token_id is not None:
                 token_id = inputs.checked_token(token_id, self.model)
             waited = self._next is not None
@@ -213,6 +218,19 @@ class Decoder(Autoregressive[Step]):
             if self.on_shaped is not None:
                 self.on_shaped(distribution)
             return step
+
+    def _end_of_thinking(self) -> int | None:
+        """Return the next token of the closing mark, if the thinking budget is used up."""
+        if self.thinking_budget is None:
+            return None
+        written = [step.token_bytes.decode("utf-8", "replace") for step in self.steps]
+        thought = thinking.tokens_thought(self._prompt_text(), written)
+        if thought is None or thought < self.thinking_budget:
+            return None
+        mark = self.model.vocabulary.encode_inside(thinking.CLOSE)
+        last = self.token_ids
+        begun = next(n for n in range(len(mark) - 1, -1, -1) if last[len(last) - n :] == mark[:n])
+        return mark[begun]
 
     def _step(self, limit: int | None) -> Step:
         return self.step(limit=limit)
@@ -439,7 +457,7 @@ class Decoder(Autoregressive[Step]):
     def _take_past(self, other: Any) -> None:
         super()._take_past(other)
         self.guidance = other.guidance
-        self.on_shaped = other.on_shaped
+        self.on_shaped, self.thinking_budget = other.on_shaped, other.thinking_budget
         self.from_cache, self._has_own_passes = other.from_cache, other._has_own_passes
         self._history = other._history.fork()
         self._record = other._record.fork()

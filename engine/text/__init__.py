@@ -9,5 +9,6 @@ __getattr__, __dir__, __all__ = door(
             "CONTEXT EOS LONGEST_RUN MAX_TOKENS STOP_STRING checked_max_new_tokens "
             "checked_stop_strings"
         ),
+        "thinking": "CLOSE OPEN checked_budget tokens_thought",
     },
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from engine.decoder import Decoder
 from engine.decoding import checked_alpha
 from engine.errors import DecodingError, PromptError, SettingError
-from engine.text import checked_max_new_tokens, checked_stop_strings
+from engine.text import checked_budget, checked_max_new_tokens, checked_stop_strings
 from engine.trace import MOST_TOKENS
 from ui.playing import taken
 from ui.step.edited import edited
@@ -41,6 +41,7 @@ class ActedOn(ShownText):
     def _take_settings(self, event: Event) -> None:
         max_tokens = checked_max_new_tokens(event.max_tokens)
         stop_strings = checked_stop_strings(event.stop_strings)
+        budget = checked_budget(event.thinking_budget)
         if event.kind in ("start", "reply"):
             return  # they apply to the new text, once it exists
         if self.search:
@@ -50,6 +51,7 @@ class ActedOn(ShownText):
             self._set_samplers(event.settings)  # last: nothing after this may be refused
             self.decoder.guidance_scale = scale
         self.decoder.stop_strings = stop_strings
+        self.thinking_budget = budget
         self.order = event.order
         self.max_tokens = max_tokens
 

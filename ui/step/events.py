@@ -133,6 +133,7 @@ class Event(Struct, frozen=True):
         settings: the samplers that are on, and the seed.
         order: names of all samplers shown, also of those that are off, in the order of the chain.
         max_tokens, stop_strings: the stop rules.
+        thinking_budget: most tokens of a thinking span; None for no limit.
         playing: whether Play or Run to end sent the event, so that stop rules apply.
         manual: whether the next token is proposed and waits for a person.
         whole: whether the whole row is wanted, and not a light one.
@@ -161,6 +162,7 @@ class Event(Struct, frozen=True):
     order: tuple[str, ...] = FIRST
     max_tokens: int = 64
     stop_strings: tuple[str, ...] = ()
+    thinking_budget: int | None = None
     playing: bool = False
     manual: bool = False
     whole: bool = False
@@ -198,6 +200,7 @@ class _Sender(Struct):
 class _Limits(Struct, frozen=True):
     max_tokens: Number = 64
     stop_strings: tuple[str, ...] = ()
+    thinking_budget: Number | None = None
 
 
 class _Rest(Struct):
@@ -211,7 +214,15 @@ class _Rest(Struct):
     stack: str = ""
 
 
-_OTHERWISE = {"settings", "order", "max_tokens", "stop_strings", "setting_field", "failure"}
+_OTHERWISE = {
+    "settings",
+    "order",
+    "max_tokens",
+    "stop_strings",
+    "thinking_budget",
+    "setting_field",
+    "failure",
+}
 
 
 class _Greeting(Struct):
@@ -245,6 +256,7 @@ def parse(data: Any) -> Event:
         order=order,
         max_tokens=rest.limits.max_tokens,
         stop_strings=tuple(map(_encodable, checked_stops(rest.limits.stop_strings))),
+        thinking_budget=rest.limits.thinking_budget,
         trace=_unpacked(event.trace) if "trace" in data else "",
         prompt=_bounded("prompt", event.prompt),
         before=tuple(

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from engine.errors import DecodingError
 from engine.text import checked_max_new_tokens
-from engine.values import Whole
+from engine.values import Positive, Whole
 from ui.texts.limits import MOST_TOKENS, checked_stops
 from ui.texts.settings import parse_settings, plain_settings
 from ui.texts.texts import Beginning, check_prompt, checked_scale
@@ -26,6 +26,7 @@ class _Values(Struct):
         list[tuple[Whole, dict[str, Any]]], Meta(min_length=1, max_length=MOST_RUNS)
     ]
     max_tokens: Whole = 64
+    thinking_budget: Positive | None = None
     stop_strings: tuple[str, ...] = ()
     steps: Whole = 0
     forced: Annotated[list[tuple[Whole, Whole]], Meta(max_length=MOST_TOKENS)] = []
@@ -59,6 +60,7 @@ def opened(text: str, model_name: str, *, has_template: bool) -> tuple[dict[str,
             "settings": runs,
             "limits": {
                 "max_tokens": checked_max_new_tokens(values.max_tokens),
+                "thinking_budget": values.thinking_budget,
                 "stop_strings": list(checked_stops(values.stop_strings)),
             },
             "steps": min(values.steps, MOST_TOKENS),

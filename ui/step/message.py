@@ -245,6 +245,7 @@ def _text(session: Session, labels: TokenLabels) -> dict:
 def _limits(session: Session) -> dict:
     return {
         "max_tokens": session.max_tokens,
+        "thinking_budget": session.thinking_budget,
         "stop_strings": list(session.decoder.stop_strings),
     }
 

@@ -174,6 +174,9 @@ def _number(setting: str, typed: Any) -> Any:
 
 _PLAIN_CHECKS: dict[str, Callable[[Session, Any], Any]] = {
     "seed": lambda session, value: checked_whole(say("Seed"), value, 0, LARGEST_SEED),
+    "thinking_budget": lambda session, value: checked_whole(
+        say("Thinking budget"), value, 0, LONGEST_RUN
+    ),
     "max_tokens": lambda session, value: checked_whole(say("Max tokens"), value, 1, LONGEST_RUN),
     "guidance_scale": lambda session, value: checked_scale(value),
     "penalty_alpha": lambda session, value: checked_alpha(value),

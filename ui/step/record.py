@@ -29,7 +29,7 @@ from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
 from engine.text import checked_max_new_tokens
 from engine.trace import MOST_TOKENS, Trace
-from engine.values import Name, Real, Whole
+from engine.values import Name, Positive, Real, Whole
 from ui.step.recorded import RecordedText
 from ui.step.text_on_screen import Branch, ShownText
 from ui.texts.settings import shown_samplers
@@ -59,6 +59,7 @@ def text_record(text: ShownText, order: tuple[str, ...]) -> dict[str, Any]:
         "order": list(order),
         "settings": text.settings.to_dict(),
         "max_tokens": text.max_tokens,
+        "thinking_budget": text.thinking_budget,
         "current": text.current,
         "index": text.inspected,
         "proposing": text.proposing,
@@ -108,6 +109,7 @@ class TextRecord(Struct, frozen=True, dict=True):
     proposing: bool
     read_only: Name
     branches: Annotated[tuple[BranchRecord, ...], Meta(min_length=1, max_length=MOST_BRANCHES)]
+    thinking_budget: Positive | None = None
 
     @classmethod
     def parse(cls, data: Any) -> TextRecord:

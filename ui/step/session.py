@@ -17,6 +17,7 @@ from engine.decoding import is_same_model
 from engine.errors import CancelledError, DecodingError, PromptError
 from engine.model import LanguageModel
 from engine.sampling import SamplingSettings
+from engine.text import checked_budget
 from ui.step import busy
 from ui.step.acknowledged import Acknowledged
 from ui.step.actions import ACTIONS, ActedOn
@@ -359,6 +360,7 @@ class Session(ActedOn):
         is_taken = self.settings.chain == event.settings.chain  # a back end may need a top-k
         self.order = event.order if is_taken else shown_samplers(self.settings)
         self.max_tokens = event.max_tokens
+        self.thinking_budget = checked_budget(event.thinking_budget)
 
     # --- earlier texts ----------------------------------------------------------------------------
 
@@ -423,6 +425,7 @@ class Session(ActedOn):
         self.proposing = record.proposing and not self.search and not self.is_over
         self.order = record.order
         self.max_tokens = record.max_tokens
+        self.thinking_budget = record.thinking_budget
         self.said = made.sentence
         self._interrupted_at = None if made.is_whole else self.length
 
@@ -439,6 +442,7 @@ class Session(ActedOn):
                 [first, plain_settings(settings, self.order)] for first, settings in self._runs
             ],
             "max_tokens": self.max_tokens,
+            "thinking_budget": self.thinking_budget,
             "stop_strings": list(self.decoder.stop_strings),
             "steps": len(steps),
             "forced": [[step.index, step.token_id] for step in forced],

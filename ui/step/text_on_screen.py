@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.decoder import Decoder
 from engine.decoding import UNGUIDED, ContrastiveSearch, GuidedRows
 from engine.errors import CancelledError, DecodingError, NoCandidatesError
 from engine.model import Scores
@@ -145,6 +146,17 @@ class ShownText:
         self._drawn_from = distribution
 
     _drawn_from: Distribution | None = None
+
+    @property
+    def thinking_budget(self) -> int | None:
+        """Most tokens of a thinking span; None for no limit, and for a search."""
+        return getattr(self.decoder, "thinking_budget", None)
+
+    @thinking_budget.setter
+    def thinking_budget(self, budget: int | None) -> None:
+        for branch in self.branches.values():
+            if isinstance(branch.decoder, Decoder):
+                branch.decoder.thinking_budget = budget
 
     @property
     def prompt(self) -> str:

@@ -37,6 +37,8 @@ _FOUND = re.compile(
 
 def visible(text: str) -> str:
     """Return text with a glyph for each invisible character: ``␣``, ``⏎``, ``⇥``, ``⟨U+200B⟩``."""
+    if text.isascii() and text.isprintable():
+        return Literal(text.replace(" ", "␣"))
     shown = "".join(_visible_character(character) for character in text)
     # A combining mark alone would attach to the character before it.
     is_mark = text and unicodedata.category(text[0]).startswith("M")

@@ -271,7 +271,8 @@ def test_hand_over_starts_and_keeps_the_previous_text(visits, model):
     with opened(page.visit) as again:
         assert again.text["prompt"] == "w1|w2"
         assert again.text["model"]["name"] == model.name
-        assert again.text["limits"] == {"max_tokens": 20, "stop_strings": ["w4"]}
+        limits = {"max_tokens": 20, "stop_strings": ["w4"], "thinking_budget": None}
+        assert again.text["limits"] == limits
         assert again.text["settings"]["top_k"] == 5
         (before,) = again.last["earlier"]
         again.do("reopen", text_number=before["number"])

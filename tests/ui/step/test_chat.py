@@ -126,3 +126,16 @@ def test_stop_names_the_reply(talking):
     assert "press Reply" in talking.session.stop_sentence
     trace = Trace.from_json(talking.session.decoder.trace().to_json())
     assert trace.stop_reason == "eos"
+
+
+def test_thinking_budget_is_kept_and_forces_the_end(talking, chat_model):
+    session = talking.session
+    talking.do("start", prompt="Hi <think>", chat=False, thinking_budget=2)
+    for _ in range(4):
+        talking.do("step", thinking_budget=2)
+    assert [step.forced for step in session.decoder.steps] == [False, False, True, True]
+    record = TextRecord.parse(json.loads(json.dumps(text_record(session, session.order))))
+    assert Session.restored(record, {}, chat_model).thinking_budget == 2
+    assert session.link().values["thinking_budget"] == 2
+    talking.do("settings", thinking_budget=0)
+    assert "thinking_budget must be" in session.error and session.thinking_budget == 2

@@ -29,7 +29,11 @@ def test_link_has_everything_to_repeat_the_text(visitor, session):
         (0, 0.8, 3),
         (2, 0.5, 7),
     ]
-    assert linked["limits"] == {"max_tokens": 64, "stop_strings": []}
+    assert linked["limits"] == {
+        "max_tokens": 64,
+        "stop_strings": [],
+        "thinking_budget": None,
+    }
 
 
 def test_guidance_and_search_are_in_the_link(visitor, session):

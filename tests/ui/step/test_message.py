@@ -187,7 +187,7 @@ def test_refused_settings_send_those_in_force(visitor):
     assert "top_k" in header["error"]
     assert header["in_force"] == {
         "settings": {"order": ["temperature", "top_k"], "temperature": 0.5, "top_k": 0, "seed": 4},
-        "limits": {"max_tokens": 9, "stop_strings": []},
+        "limits": {"max_tokens": 9, "stop_strings": [], "thinking_budget": None},
         "guidance_scale": None,
         "strategy": None,
     }

@@ -67,7 +67,7 @@
 
 /** @typedef {Link[]} Chain the active samplers, in the order in which they apply */
 
-/** @typedef {{max_tokens: number, stop_strings: string[]}} Limits the stop rules */
+/** @typedef {{max_tokens: number, stop_strings: string[], thinking_budget?: number | null}} Limits the stop rules */
 
 // --- a row of scores ----------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import { marked, say } from '../words/say.js';
 
 /** @import { Actions, Colouring, State } from '../types.js' */
 /**
- * @typedef {Pick<State, 'draft' | 'limits' | 'manual' | 'keys' | 'stage' | 'hiding' | 'row_count' | 'columns' | 'colouring'
+ * @typedef {Pick<State, 'draft' | 'limits' | 'manual' | 'keys' | 'stage' | 'hiding' | 'row_count' | 'columns' | 'colouring' | 'model'
  *   | 'strategy' | 'read_only' | 'negative_tokens'>} Properties
  */
 
@@ -60,6 +60,13 @@ export function create(root, actions) {
     check: value => actions.check('max_tokens', '', value),
     apply: value => actions.limit({ max_tokens: value }),
   });
+  const thought = { name: say('Thinking budget'), low: 0, high: MOST_TOKENS, step: 1, whole: true, words: { 0: '–' } };
+  const budget = exact_field(thought, thought.name, {
+    check: value => actions.check('thinking_budget', '', value),
+    apply: value => actions.limit({ thinking_budget: value || null }),
+  });
+  const budget_title = say('Tokens between <think> and </think>; then the end is forced. 0: no limit');
+  const budget_node = element('label', { class: 'dv-whole', title: budget_title }, thought.name, budget.input);
   const stops = element('textarea', {
     rows: 2,
     'aria-label': say('Stop strings'),
@@ -145,6 +152,8 @@ export function create(root, actions) {
       element('label', { class: 'dv-whole' }, range.name, most.input),
       most.alert,
       element('label', {}, say('Stop strings'), stops),
+      budget_node,
+      budget.alert,
       manual.node,
     ),
     section(say('View'), stage.node, hiding.node, rows.node, colouring.node, ...columns.map(({ node }) => node)),
@@ -181,6 +190,8 @@ export function create(root, actions) {
       if (negative.value !== (draft.negative_prompt ?? '')) negative.value = draft.negative_prompt ?? '';
       set_text(method_note, method_text(state, has_guidance));
       most.update(state.limits.max_tokens);
+      budget.update(state.limits.thinking_budget ?? 0);
+      show(budget_node, Boolean(state.model?.has_chat_template));
       if (document.activeElement !== stops) stops.value = state.limits.stop_strings.join('\n');
       stage.input.checked = state.stage;
       hiding.input.checked = state.hiding;

@@ -169,6 +169,27 @@ test('plain text matches the tokens, with marked line ends', async () => {
   assert.ok(lines.root.classList.contains('dv-whole'), 'the whole text');
 });
 
+test('thinking is marked, folded to its marks, and has figures of its own', () => {
+  const texts = ['<', 'think', '>', 'a', 'b', '</think>', 'Yes', '.'];
+  const steps = texts.map((text, index) =>
+    make_step(0, { label: text, text, model_probability: index < 6 ? 0.5 : 0.25 }),
+  );
+  const page = page_of({ steps: steps.slice(0, 2) });
+  assert.deepEqual(page.all('button', /thinking/), []);
+  page.change({ steps });
+  const fold = page.one('button', 'Fold thinking');
+  assert.match(fold.title, /Thinking: 6 tokens, perplexity 2.00; answer: 2 tokens, perplexity 4.00/);
+  const thought = () => page.generated().map(li => li.classList.contains('thought'));
+  assert.deepEqual(thought(), [true, true, true, true, true, true, false, false]);
+  fold.click();
+  assert.deepEqual(
+    page.generated().map(li => li.classList.contains('dv-away')),
+    [false, true, true, true, true, false, false, false],
+  );
+  page.one('button', 'Unfold thinking').click();
+  assert.ok(page.generated().every(li => !li.classList.contains('dv-away')));
+});
+
 test('the generated text is edited in place', () => {
   const page = page_of({ steps: [make_step(0), make_step(5, { text: ' <b>' })] });
   const edit = page.one('button', 'Edit');

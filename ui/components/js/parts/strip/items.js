@@ -31,8 +31,9 @@ const is_same = (before, after) => before === after || SHOWN.every(name => befor
  * @param {HTMLElement} list
  * @param {(item: Item, number: number) => void} dress styles an item by its token
  * @param {(label: string) => string} written an item's text
+ * @param {(number: number) => boolean} [is_folded] whether an item is out of sight
  */
-export function create_items(list, dress, written) {
+export function create_items(list, dress, written, is_folded = () => false) {
   /** @type {Item[]} */
   const items = [];
   /** @type {WeakMap<Element, number>} */
@@ -46,7 +47,7 @@ export function create_items(list, dress, written) {
   function fill(item, number) {
     set_text(item.li, written(item.token.label));
     dress(item, number);
-    const breaks = item.token.label.includes('⏎');
+    const breaks = item.token.label.includes('⏎') && !is_folded(number);
     if (breaks && !item.line_end) {
       item.line_end = document.createTextNode('\n');
       if (item.li.parentNode) item.li.after(item.line_end);

@@ -1,12 +1,13 @@
 // The token strip: prompt and generated tokens as one list, the place of the next token, and the text in plain form.
 
 import { element, set_attribute, set_class, set_text } from '../../lib/dom.js';
-import { bits, count, percent } from '../../words/format.js';
-import { say } from '../../words/say.js';
+import { bits, count, percent, tokens } from '../../words/format.js';
+import { say, with_figures } from '../../words/say.js';
 import { name_of } from '../chat.js';
 import { create_branches } from './branches.js';
 import { create_items } from './items.js';
 import { create_legend, shade_of } from './legend.js';
+import { perplexity, thinking_steps } from './thinking.js';
 
 /** @import { State, Actions, Step } from '../../types.js' */
 /** @import { Item, Token } from './items.js' */
@@ -38,6 +39,11 @@ export function create(root, actions) {
   let own_size = ''; // of the box: a new size scrolls by itself
   let is_plain = false;
   let is_unfolded = false;
+  let folds_thoughts = false;
+  /** @type {Set<number>} */
+  let thoughts = new Set();
+  /** @type {unknown[]} */
+  let thought_of = []; // what `thoughts` was found in
   let prompt = '';
   /** @type {Properties} */
   let state;
@@ -89,6 +95,7 @@ export function create(root, actions) {
     event.preventDefault();
     event.stopPropagation();
   });
+  const thinking = element('button', { class: 'dv-quiet dv-hidden', type: 'button', onclick: fold_thoughts });
   const legend = create_legend();
   const colours = element('button', {
     class: 'dv-quiet',
@@ -110,7 +117,7 @@ export function create(root, actions) {
       box,
       editor,
       to_newest,
-      element('div', { class: 'dv-strip-tools' }, whole, as_text, edit, copy, colours),
+      element('div', { class: 'dv-strip-tools' }, whole, as_text, edit, copy, colours, thinking),
     ),
     legend.node,
     branches.node,
@@ -118,7 +125,9 @@ export function create(root, actions) {
   // From afar a text is read by its spaces; from near, by its tokens.
   const written = (/** @type {string} */ label) => (state.stage ? label.replaceAll('␣', '\u00a0') : label);
   const before = create_items(list, dress_prompt, written);
-  const steps = create_items(list, dress_step, written);
+  const is_folded = (/** @type {number} */ index) =>
+    folds_thoughts && thoughts.has(index) && thoughts.has(index - 1) && thoughts.has(index + 1);
+  const steps = create_items(list, dress_step, written, is_folded);
 
   /** @param {Item} item @param {number} number */
   function dress_prompt({ li, token }, number) {
@@ -145,6 +154,7 @@ export function create(root, actions) {
     set_attribute(li, 'title', describe(step, index));
     let names = `dv-token generated dv-shade-${shade_of(state.colouring, step[state.colouring])}`;
     for (const mark of /** @type {const} */ (['forced', 'special', 'partial'])) if (step[mark]) names += ` ${mark}`;
+    if (thoughts.has(index)) names += is_folded(index) ? ' dv-away' : ' thought';
     set_class(li, names);
   }
 
@@ -182,6 +192,33 @@ export function create(root, actions) {
     const is_whole = root.classList.toggle('dv-whole');
     set_attribute(whole, 'aria-pressed', String(is_whole));
     follow();
+  }
+
+  function fold_thoughts() {
+    folds_thoughts = !folds_thoughts;
+    steps.redress();
+    update_thinking();
+    follow();
+  }
+
+  function update_thinking() {
+    show(thinking, thoughts.size > 0);
+    if (!thoughts.size) return;
+    const parts = [0, 1].map(other => state.steps.filter((_, index) => thoughts.has(index) === (other === 0)));
+    const [thought, answer] = parts.map(some => ({
+      tokens: tokens(some.length),
+      perplexity: some.length ? with_figures(perplexity(some).toFixed(2)) : '–',
+    }));
+    set_text(thinking, folds_thoughts ? say('Unfold thinking') : say('Fold thinking'));
+    set_attribute(thinking, 'aria-pressed', String(folds_thoughts));
+    const values = {
+      thought: thought.tokens,
+      of_thought: thought.perplexity,
+      answer: answer.tokens,
+      of_answer: answer.perplexity,
+    };
+    const said = say('Thinking: {thought}, perplexity {of_thought}; answer: {answer}, perplexity {of_answer}', values);
+    set_attribute(thinking, 'title', said);
   }
 
   const is_editing = () => !editor.classList.contains('dv-away');
@@ -385,7 +422,13 @@ export function create(root, actions) {
     }
     const first_step = steps.at(0)?.li ?? null;
     const has_prompt_changed = before.update(folded(now.prompt_tokens), first_step);
+    const had = thoughts;
+    const key = [now.prompt_tokens, now.steps.at(-1), now.steps.length];
+    if (key.some((part, place) => part !== thought_of[place])) thoughts = thinking_steps(now.prompt_tokens, now.steps);
+    thought_of = key;
     const have_steps_changed = steps.update(now.steps, null);
+    if ([...thoughts].some(index => !had.has(index) || folds_thoughts) || had.size > thoughts.size) steps.redress();
+    update_thinking();
     if (is_on_stage !== now.stage) before.redress();
     if (is_on_stage !== now.stage || shown_colouring !== now.colouring) steps.redress();
     shown_colouring = now.colouring;
