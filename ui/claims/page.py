@@ -7,6 +7,7 @@ from pathlib import Path
 import streamlit as st
 
 from engine.claims import judge
+from engine.model import BUNDLED
 from ui.claims.claims import CLAIMS, outcome_of
 from ui.claims.words import NAMES, PREDICTIONS, SYMBOLS, all_words
 from ui.measurements.drawing import sheet
@@ -21,6 +22,15 @@ from ui.words.language import marked, say
 
 def overview(state: MeasurementState) -> None:
     """Draw the button that runs all claims, and the outcome of each."""
+    others = [bench.model.name for bench in state.benches if bench.model.source != BUNDLED]
+    if others:
+        st.caption(
+            say(
+                "Prompts and questions were written for the bundled model; a verdict on {models} is "
+                "about that model.",
+                models=", ".join(others),
+            )
+        )
     with st.expander(say("All claims: run them, and see every verdict")):
         seconds = state.seconds(state.sections)
         who = owner()

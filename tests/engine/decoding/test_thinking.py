@@ -1,4 +1,4 @@
-"""The thinking budget: after so many tokens the closing mark is forced."""
+"""The thinking budget: after that number of tokens the closing mark is forced."""
 
 import pytest
 
