@@ -26,8 +26,8 @@ def overview(state: MeasurementState) -> None:
     if others:
         st.caption(
             say(
-                "Prompts and questions were written for the bundled model; a verdict on {models} is "
-                "about that model.",
+                "Prompts and questions were written for the bundled model; a verdict on {models} "
+                "is about that model.",
                 models=", ".join(others),
             )
         )
