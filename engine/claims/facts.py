@@ -18,6 +18,7 @@ from engine.values import Name, Row, Wrong, convert
 FILE = Path(__file__).resolve().parents[2] / "lessons" / "facts.toml"
 KINDS = msg("capitals"), msg("everyday"), msg("world")  # of facts, in that file
 MOST_FACTS = 400
+IS_RIGHT = {True: msg("yes"), False: msg("no"), None: msg("no answer")}
 ANSWER_TOKENS = 5  # maximum for a word
 # English words that answer no such question by themselves: "the" may follow "stand in".
 _NO_ANSWER = re.compile(

@@ -19,7 +19,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.cache_utils import Cache
 
 from engine.cache_formula import CacheFormula
-from engine.errors import ContextFullError, NotAModelError, msg
+from engine.errors import ContextFullError, NotAModelError, SettingError, msg
 from engine.grammar import Places
 from engine.model import cache as caches
 from engine.model import probe
@@ -31,6 +31,19 @@ from engine.model.loaded import About, LoadedModel
 from engine.model.passes import note_pass
 from engine.model.preemption import pause_between_layers, seconds_paused
 from engine.model.vocabulary import ChatIds, Turns, Vocabulary
+from engine.sampling import SamplingSettings
+
+# Settings that a model may come with, in its generation_config.json.
+RECOMMENDED = (
+    "temperature",
+    "top_k",
+    "top_p",
+    "min_p",
+    "typical_p",
+    "epsilon_cutoff",
+    "eta_cutoff",
+    "repetition_penalty",
+)
 
 
 class LanguageModel(LoadedModel):
@@ -41,6 +54,7 @@ class LanguageModel(LoadedModel):
         eos_ids: ids that end a text; empty if the model names none.
         generate_eos_ids: ids that end a text in `generate`, which reads them from the generation
             settings alone; parity mode stops at them too.
+        recommended: the sampling settings that came with the model; None if it names none.
         kernels: how forward passes run on a CPU (see `engine.model.kernels`).
         replays_exactly: whether the output layer alone, run on a recorded hidden state, repeats the
             logits bit for bit.
@@ -83,8 +97,25 @@ class LanguageModel(LoadedModel):
         self.generate_eos_ids, self.eos_ids = _eos_ids(hf, tokenizer, self.vocab_size)
         self.vocabulary = Vocabulary(tokenizer, self.vocab_size, self.eos_ids)
         self.notices += tuple(self._notices())
+        self.recommended = self._recommended()
         if forgets_after is not None:
             self._end_at(forgets_after)
+
+    def _recommended(self) -> SamplingSettings | None:
+        """Return the settings that came with the model; a notice says if they are not valid."""
+        generation = getattr(self.hf, "generation_config", None)
+        given = {} if generation is None else generation.to_diff_dict()
+        values = {name: given[name] for name in RECOMMENDED if given.get(name) is not None}
+        try:
+            return SamplingSettings(**values) if values else None
+        except SettingError as error:
+            self.notices += (
+                msg(
+                    "The sampling settings that came with {name} are not used: {error}",
+                    (self.name, error),
+                ),
+            )
+            return None
 
     def _end_at(self, positions: int) -> None:
         self.context_length = min(positions, self.context_length or positions)

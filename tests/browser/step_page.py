@@ -257,7 +257,7 @@ def choose_example(page: Page, name: str) -> None:
     menu = page.locator("details.dv-menu", has=page.locator("summary", has_text="Examples"))
     menu.locator("summary").click()
     menu.get_by_role("button").filter(has_text=name).first.click()
-    wait_for(page, "state.examples.find(e => e.name === arg).prompt === state.prompt", name)
+    wait_for(page, "state.examples.list.find(e => e.name === arg).prompt === state.prompt", name)
     settle(page)
 
 

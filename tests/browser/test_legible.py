@@ -63,9 +63,9 @@ STATES = {
     "a stage": "actions.next_stage()",
     "greedy": "actions.toggle('slow', false), actions.set({ temperature: 0 })",
     "all columns": "actions.show({ columns: ['id', 'prob', 'cumulative'] })",
-    "guidance": "actions.try_example(state.examples.find(each => each.negative_prompt))",
+    "guidance": "actions.try_example(state.examples.list.find(each => each.negative_prompt))",
     "under guidance": "actions.show({ columns: [], picture: 'guidance' }), actions.step()",
-    "contrastive search": "actions.try_example(state.examples.find(each => each.strategy))",
+    "contrastive search": "actions.try_example(state.examples.list.find(each => each.strategy))",
     "a step of it": "actions.step()",
 }
 

@@ -28,6 +28,7 @@ SHORT = {  # inputs for every claim that run quickly
     "fixed_k": {"prompts": PROMPTS, "tokens": 4, "texts": 1},
     "tail": {"prompts": PROMPTS, "words": "w7\n<b>bold</b>"},
     "truth": {"facts": FACTS, "samples": 2},
+    "calibration": {"facts": FACTS},
     "temperature": {"facts": FACTS},
     "greedy_loops": {"prompts": PROMPTS, "tokens": 16},
     "penalties": {"prompts": PROMPTS, "tokens": 16, "words": "w9|"},

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.model import LanguageModel
 from engine.sampling import RankedRow, SamplingSettings, remarks
 from engine.trace import ContrastiveStep, Guidance, Step
 from ui.components.outcomes import is_previewed, shaped
@@ -30,8 +31,8 @@ from ui.components.shown_step import shown_step
 from ui.step import busy
 from ui.step.session import Session
 from ui.texts.examples import shown_examples
-from ui.texts.settings import edited_ids, plain_settings, stage_defaults
-from ui.words.language import say
+from ui.texts.settings import edited_ids, plain_settings, preset, stage_defaults
+from ui.words.language import marked, say
 from ui.words.token_labels import TokenLabels, labels_of
 
 LABELLED = 256  # ranks whose labels come with a whole row; others are asked for
@@ -223,6 +224,7 @@ def _text(session: Session, labels: TokenLabels) -> dict:
             "has_logits": "logits" in model.capabilities,
             "context_length": model.context_length,
             "has_chat_template": vocabulary.has_chat_template,
+            "recommended": _recommended(model),
         },
         "prompt": _plain_text(session.prompt),
         "chat": session.chat,
@@ -240,6 +242,12 @@ def _text(session: Session, labels: TokenLabels) -> dict:
         "stage_defaults": stage_defaults(vocabulary),
         "limits": _limits(session),
     }
+
+
+def _recommended(model: LanguageModel) -> dict | None:
+    """Return the settings that came with the model as a preset; None without any."""
+    settings = getattr(model, "recommended", None)
+    return None if settings is None else preset(marked("Model’s own"), settings)
 
 
 def _limits(session: Session) -> dict:

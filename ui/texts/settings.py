@@ -95,11 +95,12 @@ def page_table() -> dict[str, Any]:
     return {
         **table(),
         "first": list(FIRST),
-        "presets": [_preset(name, settings) for name, settings in PRESETS.items()],
+        "presets": [preset(name, settings) for name, settings in PRESETS.items()],
     }
 
 
-def _preset(name: str, settings: SamplingSettings) -> dict[str, Any]:
+def preset(name: str, settings: SamplingSettings) -> dict[str, Any]:
+    """Return settings for the page as a preset; its name is marked."""
     values = plain_settings(settings, shown_samplers(settings))
     del values["seed"]  # a preset does not change the seed
     return {"name": name, "settings": values}

@@ -12,7 +12,15 @@ from functools import cached_property
 
 from engine.claims.claim import Claim, Table
 from engine.claims.experiment import Experiment, writing_seconds
-from engine.claims.facts import ANSWER_TOKENS, FACTS, Fact, checked_facts, first_word, kind_name
+from engine.claims.facts import (
+    ANSWER_TOKENS,
+    FACTS,
+    IS_RIGHT,
+    Fact,
+    checked_facts,
+    first_word,
+    kind_name,
+)
 from engine.claims.inputs import Whole
 from engine.claims.uncertainty import Figure, counted, share
 from engine.claims.verdict import AT_LEAST, Check, noted
@@ -26,7 +34,6 @@ from engine.values import Row as Values
 from engine.values import Whole as Count
 
 OFTEN = 0.8  # share of right answers that counts as the truth; the claim's wording states it
-IS_RIGHT = {True: msg("yes"), False: msg("no"), None: msg("no answer")}
 
 
 @dataclass(frozen=True)

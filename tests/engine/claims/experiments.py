@@ -35,6 +35,7 @@ SHORT: dict[str, dict[str, Any]] = {  # inputs as typed by the user
     "fixed_k": {"prompts": MANY, "tokens": 16, "texts": 1, "top_k": 20},
     "tail": {"prompts": TWO, "words": "mat", "temperatures": "0.05, 1"},
     "truth": {"facts": facts(TRUTHS), "samples": 3},
+    "calibration": {"facts": facts(TRUTHS)},
     "temperature": {"facts": facts(CATS), "temperatures": "1, 8"},
     "greedy_loops": {"prompts": MANY, "tokens": 16},
     "penalties": {"prompts": MANY, "words": "and the", "tokens": 16},

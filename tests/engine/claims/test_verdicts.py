@@ -1,5 +1,6 @@
 """Every claim on a model for which it holds, and on a broken one: the right verdicts flip."""
 
+import math
 from collections.abc import Iterator
 from string import ascii_lowercase
 
@@ -7,6 +8,7 @@ import pytest
 
 from engine.claims.experiments.beam import BeamTexts, Searched
 from engine.claims.experiments.broken_json import WAYS, BrokenJson, JsonRun, Judged
+from engine.claims.experiments.calibration import Calibration, Sure
 from engine.claims.experiments.letters import TASKS, Letters, Spelt
 from engine.claims.experiments.nucleus_adapts import NucleusAdapts
 from engine.claims.experiments.one_token import Fork, OneToken, lacks
@@ -15,10 +17,12 @@ from engine.claims.experiments.truth import Answered, Truth
 from engine.claims.facts import Fact
 from engine.claims.survivors import Steps
 from engine.claims.verdict import DEPENDS, FAILS, HOLDS, OPEN, judge
+from engine.decoder import Decoder
 from engine.errors import SettingError
 from engine.measure.machine import Setting
 from engine.measure.pace import Pace
 from engine.measure.report import Report
+from engine.sampling import SamplingSettings
 from engine.study.set_texts import BEAM, GREEDY, SAMPLE
 from tests.engine.claims.experiments import SHORT, experiment
 
@@ -31,6 +35,7 @@ WANTED = {
     "fixed_k": (HOLDS, DEPENDS),  # never too loose, always too tight
     "tail": (DEPENDS, HOLDS),  # no temperature gives it a tail
     "truth": (HOLDS, OPEN),  # it says nothing
+    "calibration": (HOLDS, OPEN),  # a certain chain; a model that says nothing
     "temperature": (HOLDS, FAILS),  # nothing can be more random
     "greedy_loops": (HOLDS, HOLDS),  # it loops on one token
     "penalties": (HOLDS, FAILS),  # a logit of 0 stays 0, whatever divides it
@@ -169,3 +174,28 @@ def test_schema_format_without_second_parser_is_refused(uniform):
     run = experiment("broken_json", uniform, source=schema)
     with pytest.raises(SettingError, match="no second parser"):
         next(run.run())
+
+
+def test_calibration_compares_sureness_with_right_answers():
+    fact = Fact("pets", "The cat", ("sat",))
+    right, wrong = (lambda sure, word=word: Sure(fact, word, sure) for word in ("sat", "ran"))
+    fair = [right(0.95)] * 19 + [wrong(0.95)] + [right(0.6)] * 6 + [wrong(0.6)] * 4
+    assert judge(Calibration(tuple(fair * 4)).checks).outcome == HOLDS
+    boastful = Calibration(tuple([wrong(0.99)] * 30 + [Sure(fact, "the", 0.9)]))
+    assert judge(boastful.checks).outcome == FAILS and len(boastful.judged) == 30
+    assert [(str(name), len(some)) for name, some in boastful.groups()] == [
+        ("90 to 100 % sure", 30)
+    ]
+    gap = boastful.checks[0].figure
+    assert gap.value == pytest.approx(0.99)
+
+
+def test_an_answers_probability_is_that_of_its_tokens(chain):
+    found = experiment("calibration", chain)
+    list(found.run())
+    for one in found.result.answers[:3]:
+        decoder = Decoder(chain, one.fact.question, SamplingSettings(temperature=0.0))
+        nats = 0.0
+        while not decoder.text.strip() or decoder.text.strip() != one.answer:
+            nats += decoder.step().logprob
+        assert one.probability == pytest.approx(math.exp(nats), abs=1e-6)

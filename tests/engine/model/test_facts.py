@@ -11,6 +11,7 @@ import torch
 from engine.decoder import Decoder
 from engine.decoding.replay import changed_facts
 from engine.model import LanguageModel
+from engine.sampling import SamplingSettings
 from engine.trace import Trace
 from tests.engine import tiny_models
 
@@ -23,6 +24,17 @@ def test_facts_name_the_attention_implementation():
     hf = tiny_models.build("llama")
     hf.set_attn_implementation("eager")
     assert LanguageModel(hf).facts["attention"] == "eager"
+
+
+def test_settings_that_came_with_a_model_are_offered_or_named():
+    assert tiny_models.shared("llama").recommended is None
+    hf = tiny_models.build("llama")
+    hf.generation_config.update(do_sample=True, temperature=0.6, top_k=20, top_p=0.95)
+    assert LanguageModel(hf).recommended == SamplingSettings(temperature=0.6, top_k=20, top_p=0.95)
+    hf.generation_config.top_p = 7.0
+    wrong = LanguageModel(hf, name="odd")
+    assert wrong.recommended is None
+    assert "sampling settings that came with odd are not used: top_p" in str(wrong.notices[-1])
 
 
 def test_weights_are_known_by_their_hash():

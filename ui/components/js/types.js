@@ -213,6 +213,7 @@
  * @property {number[]} eos_ids
  * @property {number[]} line_break_ids
  * @property {boolean} has_chat_template
+ * @property {{name: string, settings: Settings} | null} [recommended] the settings that came with the model, a preset
  */
 
 /**

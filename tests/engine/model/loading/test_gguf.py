@@ -15,6 +15,7 @@ from engine.errors import NotAModelError, OutOfMemoryError, TokenizerError, Weig
 from engine.model import BUNDLED_DRAFT, BUNDLED_DRAFT_FOLDER, is_here
 from engine.model.loading import convert_gguf, data_folder
 from engine.model.loading.gguf import ABOUT, copy_of, forget_copy_of, quantisation_of
+from engine.sampling import SamplingSettings
 from tests.engine.gguf_files import gguf_name, write_gguf
 
 # All that the gguf package can write.
@@ -80,6 +81,7 @@ def test_weights_end_tokens_and_sampling_settings_are_those_of_the_file(kind, tm
     given = model.hf.generation_config
     assert model.generate_eos_ids == (0, 1)
     assert (given.temperature, given.top_k, given.do_sample) == (0.25, 7, True)
+    assert model.recommended == SamplingSettings(temperature=0.25, top_k=7)
     about = json.loads((tmp_path / "copy" / ABOUT).read_text())
     assert about["quantisation"] == quantisation_of(tmp_path / "copy") == kind
     dtype = {"F32": torch.float32, "F16": torch.float16}.get(kind, torch.bfloat16)

@@ -43,6 +43,19 @@ test('each preset sets the whole chain and is marked', () => {
   }
 });
 
+test('the settings that came with a model are the first preset', () => {
+  const page = page_of();
+  const settings = settings_of({ temperature: 0.6, top_k: 20, top_p: 0.95, min_p: 0 });
+  const model = { .../** @type {any} */ (page.state.model), recommended: { name: 'Model’s own', settings } };
+  page.change({ model });
+  assert.equal(page.one('group', 'Presets').querySelector('button')?.textContent, 'Model’s own');
+  page.press('Model’s own');
+  assert.deepEqual(page.taken(), [['set', settings], ['settle']]);
+  assert.deepEqual(page.pressed(), ['Model’s own']);
+  page.change({ model: { ...model, recommended: null } });
+  assert.deepEqual(page.all('button', 'Model’s own'), []);
+});
+
 test('a preset removes other samplers, and Undo restores the original chain', () => {
   const page = page_of(BUILT);
   const before = page.state.settings;

@@ -23,6 +23,8 @@ export function create_presets(actions, announce) {
   let buttons = [];
   /** @type {Table|null} */
   let table = null;
+  /** @type {NonNullable<State['model']>['recommended']} */
+  let own = null; // the model's
   /** @type {Settings} */
   let settings = {};
   /** @type {string|undefined} */
@@ -78,11 +80,12 @@ export function create_presets(actions, announce) {
     if (text) announce(text);
   }
 
-  /** @param {Table} known */
-  function build(known) {
+  /** @param {Table} known @param {typeof own} recommended */
+  function build(known, recommended) {
     table = known;
+    own = recommended;
     menu?.destroy();
-    buttons = known.presets.map(({ name, settings: preset }) => ({
+    buttons = [...(recommended ? [recommended] : []), ...known.presets].map(({ name, settings: preset }) => ({
       chain: chain_of(known, preset),
       button: element('button', {
         type: 'button',
@@ -100,7 +103,8 @@ export function create_presets(actions, announce) {
     nodes: [row, note],
     /** @param {Pick<State, 'table' | 'settings' | 'model'>} state */
     update(state) {
-      if (table !== state.table) build(state.table);
+      const recommended = state.model?.recommended ?? null;
+      if (table !== state.table || own !== recommended) build(state.table, recommended);
       settings = state.settings;
       const chain = chain_of(state.table, settings);
       for (const each of buttons) set_attribute(each.button, 'aria-pressed', String(is_same_chain(chain, each.chain)));
