@@ -93,6 +93,14 @@ EXAMPLES = (
         ),
     ),
     Example(
+        marked("Confident and wrong"),
+        "Two plus two is",
+        marked(
+            "One has 96 %: fluent, sure and wrong. A probability says how usual a token is here, "
+            "not whether it is true."
+        ),
+    ),
+    Example(
         marked("Many likely tokens"),
         "The boy ran to the",
         marked(

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from engine.model import load_model
 from engine.sampling import SamplingSettings
 from engine.trace import Trace
+from tests.bundled import chatting
 from tests.ui.step.visitor import Visitor
 from ui.step.open_trace import opened
 from ui.step.record import TextRecord, text_record
@@ -14,15 +14,12 @@ from ui.step.session import Session
 from ui.texts.examples import CHAT_EXAMPLES
 from ui.texts.texts import Beginning
 
-TEMPLATE = "{% for m in messages %}{{ m.role }}\n{{ m.content }}\n{% endfor %}assistant\n"
 SYSTEM = {"role": "system", "content": "Be brief."}
 
 
 @pytest.fixture(scope="module")
 def chat_model():
-    model = load_model()
-    model.vocabulary.tokenizer.chat_template = TEMPLATE
-    return model
+    return chatting()
 
 
 @pytest.fixture

@@ -115,6 +115,11 @@ def test_certain_fact_is_predicted_confidently():
     assert probabilities(fact)[" Paris"] > 0.9 and entropy(fact) < 0.6
 
 
+def test_wrong_sum_is_predicted_confidently():
+    likely = probabilities(run("Confident and wrong", 1))
+    assert next(iter(likely)) == " one" and likely[" one"] == pytest.approx(0.96, abs=0.03)
+
+
 def test_fork_example_has_many_likely_tokens():
     fork = run("Many likely tokens", 1)
     assert entropy(fork) > 6

@@ -6,12 +6,11 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import ClassVar
 
 from engine.decoder import Decoder
 from engine.errors import DecodingError, TraceError
-from engine.model import LanguageModel
+from engine.model import ChatIds, LanguageModel
 from engine.sampling import Constraint, SamplingSettings
 from engine.study import (
     Broken,
@@ -32,6 +31,7 @@ from ui.labs.inputs import ConstrainableInputs, Inputs
 from ui.labs.lab import Lab
 from ui.texts.constraints import EXAMPLES, FIRST, NOTHING, Example, typed_of
 from ui.texts.limits import checked_whole
+from ui.texts.texts import Messages, readable
 from ui.texts.traces import REMEDY
 from ui.visits.in_hand import Prompt
 from ui.words.language import marked, say
@@ -43,6 +43,7 @@ class ConstrainedInputs(ConstrainableInputs):
 
     Attributes in addition to prompt and constraint:
         temperature, seed: sampling settings.
+        chat, before: whether the prompt goes through the chat template, and the messages before it.
     """
 
     prompt: str = EXAMPLES[0].prompt
@@ -50,6 +51,13 @@ class ConstrainedInputs(ConstrainableInputs):
     source: str = EXAMPLES[0].source
     temperature: float = 1.0
     seed: int = 5  # the first example reads well with this seed
+    chat: bool = False
+    before: Messages = ()
+
+    def read(self, model: LanguageModel) -> str | ChatIds:
+        """Return the prompt as the model reads it; raises as `readable` does."""
+        has_template = model.vocabulary.has_chat_template
+        return readable(model, self.prompt, chat=self.chat and has_template, before=self.before)
 
 
 MOST_PASSES = 300
@@ -66,7 +74,7 @@ class WalkJob(Job):
     noun = "beginning"
     breaks_off = True
 
-    def __init__(self, model: LanguageModel, prompt: str, constraint: Constraint) -> None:
+    def __init__(self, model: LanguageModel, prompt: str | ChatIds, constraint: Constraint) -> None:
         super().__init__(MOST_PASSES)
         self._walk = Walk(model, prompt, constraint, most_passes=MOST_PASSES)
         self._ended_by_itself = False
@@ -130,7 +138,7 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
             temperature=inputs.temperature,
             seed=inputs.seed,
         )
-        return Decoder(model, inputs.prompt, settings)
+        return Decoder(model, inputs.read(model), settings)
 
     def inputs_of(self, trace: Trace) -> ConstrainedInputs:
         settings = SamplingSettings.from_dict(trace.settings_at(0))
@@ -150,9 +158,12 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
                 )
             )
         language, source = typed_of(settings)
+        *before, last = trace.messages or ({"role": "", "content": trace.prompt},)
         return replace(
             self.inputs,
-            prompt=trace.prompt,
+            prompt=last["content"],
+            chat=bool(trace.messages),
+            before=tuple(before),
             language=language,
             source=source,
             temperature=settings.temperature,
@@ -257,8 +268,11 @@ class ConstrainedLab(Lab[ConstrainedInputs, Decoder]):
 
     def begin(self, owner: Owner) -> None:
         """Start the walk over all texts of the constraint."""
-        work = partial(WalkJob, self.model, self.inputs.prompt, self.constraint)
-        self.begin_work("walk", work, owner)
+        self.begin_work(
+            "walk",
+            lambda: WalkJob(self.model, self.inputs.read(self.model), self.constraint),
+            owner,
+        )
 
 
 def written(text: Decoder) -> bytes:

@@ -14,6 +14,7 @@ from engine.study import ConstraintFigures, WholeText
 from ui.charts.figure import show_figure
 from ui.charts.template import literal, palette, template
 from ui.labs import fields
+from ui.labs.chat_fields import chat_fields
 from ui.labs.constrained import view
 from ui.labs.constrained.lab import ConstrainedLab
 from ui.labs.page import Experiment, LabPage
@@ -53,6 +54,9 @@ def _fields(lab: ConstrainedLab) -> None:
             constraint.language(width=170)
             fields.real(lab, "temperature", say("Temperature"), width=105)
             fields.whole(lab, "seed", say("Seed"), 0, LARGEST_SEED, help=meaning("seed"), width=105)
+        if lab.model.vocabulary.has_chat_template:
+            with fields.row():
+                chat_fields(lab)
     with right:
         constraint.source(height=178)
 
