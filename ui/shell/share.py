@@ -64,12 +64,12 @@ def _share(linked: Callable[[], Link], files: tuple[SharedFile, ...]) -> None:
                 "the buttons. The model is named in it, not included."
             )
         )
-        st.code(address, language=None, wrap_lines=True, height=120)
         code = segno.make(address, error="l", boost_error=False)
         # On white in both themes: phones do not read a dark ground.
         drawn = code.svg_data_uri(scale=QR_PIXELS, light="white")
         alt = say("QR code of the link")
         st.html(f'<img class="dv-qr" src="{drawn}" alt="{alt}">')
+        st.code(address, language=None, wrap_lines=True)
     for file in files:
         st.download_button(
             file.label,
