@@ -34,6 +34,7 @@ def write_gguf(
     kind: str = "F32",
     *,
     merges: bool = True,
+    most_tensors: int = 0,
     more: Callable[[gguf.GGUFWriter], None] = lambda writer: None,
 ) -> Path:
     """Write a bundled model as a GGUF file; return the file.
@@ -44,11 +45,12 @@ def write_gguf(
         kind: quantisation of the matrices, a name in `gguf.GGMLQuantizationType`; rows that do not
             consist of whole blocks are written in float16.
         merges: whether to write those of the tokenizer.
+        most_tensors: of a part, if the file is to be split; 0 for a whole file.
         more: writes further values.
     """
     config = json.loads((folder / "config.json").read_text())
     tokenizer = json.loads((folder / "tokenizer.json").read_text("utf-8"))
-    writer = gguf.GGUFWriter(file, "qwen3")
+    writer = gguf.GGUFWriter(file, "qwen3", split_max_tensors=most_tensors)
     writer.add_context_length(config["max_position_embeddings"])
     writer.add_embedding_length(config["hidden_size"])
     writer.add_block_count(config["num_hidden_layers"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import segno
 import streamlit as st
@@ -16,6 +17,7 @@ from ui.words.labels import markdown_text
 from ui.words.language import say
 
 QR_PIXELS = 3  # per module
+HERE = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,13 @@ def _share(linked: Callable[[], Link], files: tuple[SharedFile, ...]) -> None:
         alt = say("QR code of the link")
         st.html(f'<img class="dv-qr" src="{drawn}" alt="{alt}">')
         st.code(address, language=None, wrap_lines=True)
+        if urlsplit(address).hostname in HERE:
+            st.caption(
+                say(
+                    "This address works on this computer only; docs/sharing.md says how to let "
+                    "others in."
+                )
+            )
     for file in files:
         st.download_button(
             file.label,

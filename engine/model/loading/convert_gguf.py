@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import shutil
 import sys
 from collections.abc import Iterator
@@ -39,14 +38,13 @@ from engine.errors import (
     msg,
 )
 from engine.model.loading.files import first_line
-from engine.model.loading.gguf import ABOUT
+from engine.model.loading.gguf import ABOUT, parts_of
 from engine.model.loading.memory import free_bytes
 
 # transformers reads the file for configuration, tokenizer and weights, and makes a map of all names
 # for each layer, which takes seconds each time.
 gguf.GGUFReader = cache(gguf.GGUFReader)
 gguf.get_tensor_name_map = cache(gguf.get_tensor_name_map)
-_SHARD = re.compile(r"-\d{5}-of-(\d{5})\.gguf$")
 _DTYPES = {"ALL_F32": torch.float32, "MOSTLY_F16": torch.float16}
 # Parts of transformers' peak beyond the finished model, as measured: one tensor in float32, and
 # what is imported.
@@ -129,15 +127,14 @@ def convert(file: Path, folder: Path) -> Iterator[str]:
 
 
 def _read(file: Path) -> gguf.GGUFReader:
-    shard = _SHARD.search(file.name)
-    if shard and int(shard[1]) > 1:
-        raise NotAModelError(
-            "{name} is one of {count} parts of a model; merge them with llama.cpp's "
-            "`llama-gguf-split --merge`, and load the result.",
-            (file.name, int(shard[1])),
-        )
+    """Return the reader that transformers will use, with the tensors of all parts."""
     try:
-        return gguf.GGUFReader(str(file))  # as transformers does
+        reader, *others = (gguf.GGUFReader(str(part)) for part in parts_of(file))
+        for other in others:
+            reader.tensors.extend(other.tensors)
+        return reader
+    except NotAModelError:
+        raise
     except MemoryError as error:
         raise _too_large(file.name) from error
     except Exception as error:  # numpy's, of cut values and shapes

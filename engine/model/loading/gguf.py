@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from engine.model.loading.files import GGUF, open_regular
 ABOUT = "gguf.json"
 _ROOT = str(Path(__file__).resolve().parents[3])
 _MAGIC = b"GGUF"
+_PART = re.compile(r"(.+)-(\d{5})-of-(\d{5})\.gguf")
 _BEGINNING = 1_000_000  # bytes of a file that identify it, with its size and time
 _LOOK_SECONDS = 0.1
 
@@ -35,17 +37,39 @@ def is_gguf(path: Path) -> bool:
     return path.suffix.lower() == GGUF
 
 
+def parts_of(file: Path) -> list[Path]:
+    """Return all files of a model that may be split, by the name of one; the first has its facts.
+
+    Raises:
+        NotAModelError: a part is missing.
+    """
+    found = _PART.fullmatch(file.name)
+    if found is None:
+        return [file]
+    stem, _, count = found.groups()
+    parts = [file.with_name(f"{stem}-{n + 1:05d}-of-{count}{GGUF}") for n in range(int(count))]
+    missing = next((part.name for part in parts if not part.is_file()), None)
+    if missing is not None:
+        raise NotAModelError(
+            "{name} is one of {count} parts of a model, and {missing} is missing; put all parts in "
+            "one folder.",
+            (file.name, int(count), missing),
+        )
+    return parts
+
+
 def copy_of(file: Path, progress: Callable[[str, int, int | None], None]) -> Path:
     """Return the folder of a GGUF file's converted copy, which is made if there is none.
 
     Args:
-        file: the GGUF file; a renamed one has the same copy.
+        file: the GGUF file, or any part of a split one; a renamed one has the same copy.
         progress: as of `engine.load_model`.
 
     Raises:
         ModelError: it is no GGUF file, is damaged, or is of a kind that cannot be converted.
         OutOfMemoryError: there is not enough memory or disk space to convert it.
     """
+    file, *_ = parts_of(file)
     folder = data_folder() / "converted" / _name_of(file)
     if not (folder / ABOUT).is_file():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -74,6 +98,13 @@ def forget_copy_of(file: Path) -> None:
 
 def _name_of(file: Path) -> str:
     """Return the name of a file's copy, from its first bytes, its size and its time."""
+    digest = hashlib.sha256()
+    for part in parts_of(file):
+        _take(digest, part)
+    return digest.hexdigest()[:32]
+
+
+def _take(digest: Any, file: Path) -> None:
     try:
         with open_regular(file) as opened:
             beginning = opened.read(_BEGINNING)
@@ -88,9 +119,8 @@ def _name_of(file: Path) -> str:
             "the web page about it.",
             file.name,
         )
-    digest = hashlib.sha256(beginning)
+    digest.update(beginning)
     digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
-    return digest.hexdigest()[:32]
 
 
 def _convert(file: Path, folder: Path, progress: Callable[[str, int, int | None], None]) -> None:

@@ -133,7 +133,7 @@ def test_missing_merges_are_named(tmp_path):
         converted(file, tmp_path / "copy")
 
 
-def test_unknown_architecture_and_part_of_a_model_are_refused(tmp_path):
+def test_unknown_architecture_is_refused(tmp_path):
     file = tmp_path / "new.gguf"
     writer = gguf.GGUFWriter(file, "tomorrow")
     writer.add_tensor("token_embd.weight", np.zeros((4, 4), np.float32))
@@ -143,9 +143,19 @@ def test_unknown_architecture_and_part_of_a_model_are_refused(tmp_path):
     writer.close()
     with pytest.raises(NotAModelError, match=r"architecture tomorrow, weights in F32.*llama\.cpp"):
         list(convert_gguf.convert(file, tmp_path / "copy"))
-    part = file.rename(tmp_path / "new-00001-of-00003.gguf")
-    with pytest.raises(NotAModelError, match="one of 3 parts"):
-        list(convert_gguf.convert(part, tmp_path / "copy"))
+
+
+def test_any_part_of_a_split_file_gives_the_whole_model(plain, tmp_path):
+    write_gguf(BUNDLED_DRAFT_FOLDER, tmp_path / "draft.gguf", most_tensors=20)
+    parts = sorted(tmp_path.glob("draft-*-of-*.gguf"))
+    assert len(parts) > 1
+    whole = load_model(plain)
+    for part in (parts[-1], parts[0]):
+        assert np.array_equal(logits(load_model(part)), logits(whole))
+    assert len(list((data_folder.data_folder() / "converted").iterdir())) == 2
+    parts[1].unlink()
+    with pytest.raises(NotAModelError, match=rf"{parts[1].name} is missing; put all parts"):
+        load_model(parts[0])
 
 
 def test_model_larger_than_memory_or_disk_is_refused(plain, tmp_path, monkeypatch):
