@@ -24,6 +24,7 @@ class Effort:
         ways: number of changes from page to page and back.
         crowd_steps: steps of each of 1, 5 and 20 visitors, and of one among long prompts.
         crowds: numbers of visitors who step at the same time.
+        traced: presses and movements in a trace.
         starts_twice: whether the server starts once before its timed start.
     """
 
@@ -34,11 +35,12 @@ class Effort:
     ways: int
     crowd_steps: int
     crowds: tuple[int, ...]
+    traced: int
     starts_twice: bool
 
 
-FULL = Effort({10: 3, 850: 2}, 10, 3, 3.0, 3, 20, (1, 5, 20), starts_twice=True)
-QUICK = Effort({2: 1}, 1, 1, 0.5, 1, 3, (1, 2), starts_twice=False)
+FULL = Effort({10: 3, 850: 2}, 10, 3, 3.0, 3, 20, (1, 5, 20), 30, starts_twice=True)
+QUICK = Effort({2: 1}, 1, 1, 0.5, 1, 3, (1, 2), 2, starts_twice=False)
 
 
 @dataclass(frozen=True)

@@ -45,10 +45,9 @@ def share_button(linked: Callable[[], Link], *files: SharedFile) -> None:
         files: files to offer beside the link.
     """
     if st.button(
-        "",
-        icon=":material/share:",
+        say("Share"),
         key="share",
-        help=say("Share: a link to this state, with a QR code"),
+        help=say("A link to this state, with a QR code"),
         width="content",
     ):
         st.dialog(say("Share"))(_share)(linked, files)
