@@ -43,8 +43,7 @@ export function create(root, actions) {
   // A folded field would cut its second line in the middle: this element covers it and shows where lines end.
   const folded = element('span', { class: 'dv-prompt-folded dv-token dv-line', 'aria-hidden': 'true' });
   root.append(element('div', { class: 'dv-prompt-place' }, area, folded), chat.node, menu.node, reply, start);
-  /** @type {State['examples']|null} */
-  let listed = null;
+  let listed = '';
   let listed_earlier = '';
   let replies = false;
   let shown_prompt = '';
@@ -122,12 +121,14 @@ export function create(root, actions) {
       start.classList.toggle('dv-primary', primary_of(state) === 'start');
       const title = state.drafted ? say('Begin with this prompt (Enter)') : say('Begin again from this prompt (Enter)');
       set_attribute(start, 'title', is_touched() ? null : title);
-      if (listed !== state.examples) {
-        listed = state.examples;
-        set_text(examples_note, listed.note);
-        set_class(examples_note, listed.note ? 'dv-muted' : 'dv-hidden');
+      const known = JSON.stringify(state.examples); // a page that connects again gets them again
+      if (listed !== known) {
+        listed = known;
+        const { list, note } = state.examples;
+        set_text(examples_note, note);
+        set_class(examples_note, note ? 'dv-muted' : 'dv-hidden');
         examples.replaceChildren(
-          ...listed.list.map(each => entry(each.name, each.prompt, each.look_at, () => actions.try_example(each))),
+          ...list.map(each => entry(each.name, each.prompt, each.look_at, () => actions.try_example(each))),
         );
       }
       const texts = JSON.stringify(state.earlier);
