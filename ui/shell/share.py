@@ -61,8 +61,8 @@ def _share(linked: Callable[[], Link], files: tuple[SharedFile, ...]) -> None:
     else:
         st.caption(
             say(
-                "The link has the inputs of this page. It runs nothing by itself. The model is named "
-                "in it, not included."
+                "The link has the inputs of this page. It runs nothing by itself. The model is "
+                "named in it, not included."
             )
         )
         code = segno.make(address, error="l", boost_error=False)
