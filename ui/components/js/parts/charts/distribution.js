@@ -24,7 +24,8 @@ const FINAL = {
 
 export const name = 'distribution';
 export const animates = true;
-export const gap_ms = 85;
+export const moves = true;
+export const gap_ms = 60;
 
 /** @type {FigureDefinition[]} */
 export const figures = [

@@ -13,6 +13,7 @@ import { export_figure, PNG_SIZE, plot, styles_of, without_empty, x_axis_of } fr
 const BARS_EACH_PX = 34; // a bar with its token below it
 const MOST_BARS = 20;
 const FEWEST_BARS = 8;
+const SETTLE_MS = 150; // without new values, after which Plotly redraws what was moved
 
 /** @template Properties */
 export class ChartGroup {
@@ -23,6 +24,8 @@ export class ChartGroup {
   #is_dirty = true;
   #is_hidden = true;
   #listens = false;
+  #must_settle = false;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */ #settling;
   /** @type {string|undefined} */ #subject_key;
 
   /** Data of the drawing that plot.js compares and needs. @type {any} */
@@ -113,9 +116,14 @@ export class ChartGroup {
     );
     const described = this.subject.describe(properties, { memory: this.#memory, places, is_calm });
     this.#drawing.described = { ...described, data: without_empty(described.data) };
-    const landing = plot(this.plotly, this, this.#drawing, this.#geometry, this.#look);
+    // Plotly's hover boxes need its own drawing.
+    const may_move = !this.#must_settle && !this.layer.matches(':hover');
+    const landing = plot(this.plotly, this, this.#drawing, this.#geometry, this.#look, may_move);
     this.#write(described, is_calm);
-    await landing;
+    clearTimeout(this.#settling);
+    this.#settling = undefined;
+    this.#must_settle = false;
+    if (!(await landing)) this.#settling = setTimeout(() => this.#settle(), SETTLE_MS);
     if (!this.#listens) this.#listen();
     this.drawn += 1;
   }
@@ -158,6 +166,7 @@ export class ChartGroup {
       },
       { capture: true },
     );
+    layer.addEventListener('pointerenter', () => this.#settling !== undefined && this.#settle());
     const figure = /** @type {any} */ (layer);
     figure.on('plotly_transitioned', () => this.#drawing.landed?.());
     new MutationObserver(() => this.#drawing.changed?.()).observe(layer, {
@@ -188,6 +197,12 @@ export class ChartGroup {
     });
   }
 
+  /** Have Plotly draw what was only moved. */
+  #settle() {
+    this.#must_settle = true;
+    this.#redraw();
+  }
+
   #redraw() {
     this.#is_dirty = true;
     this.page.request();
@@ -213,6 +228,7 @@ export class ChartGroup {
   }
 
   destroy() {
+    clearTimeout(this.#settling);
     this.observer.disconnect();
     this.plotly?.purge(this.layer);
     this.root.replaceChildren();

@@ -4,6 +4,7 @@
 import { axis_id, axis_key } from '../../lib/plotly.js';
 import { plotly_text } from '../../words/format.js';
 import { say, separators } from '../../words/say.js';
+import { move } from './move.js';
 
 /** @import { Look, Subject } from './types.js' */
 /** @import { FigurePart } from './figure.js' */
@@ -170,15 +171,18 @@ function without_ranges(layout) {
 }
 
 /**
- * Draw a group; resolve when the drawing is in the DOM. If only data and y ranges differ, it is redrawn in place:
- * `animate` takes a third of the time of `react`, and `relayout` of a range a quarter.
+ * Draw a group; resolve when the drawing is in the DOM, with whether Plotly drew it. If only data and y ranges differ,
+ * it is redrawn in place: `animate` takes a third of the time of `react`, and `relayout` of a range a quarter. If only
+ * data differ, the elements can be moved instead.
  * @param {any} plotly
  * @param {{subject: Subject<any>, layer: HTMLElement}} group
  * @param {any} drawing
  * @param {any} geometry
  * @param {Look} look
+ * @param {boolean} may_move
+ * @returns {Promise<boolean>}
  */
-export function plot(plotly, { subject, layer }, drawing, geometry, look) {
+export async function plot(plotly, { subject, layer }, drawing, geometry, look, may_move) {
   drawing.styles ??= styles_of(subject, look);
   const layout = layout_of(subject, drawing, geometry, look);
   const { ranges, rest } = without_ranges(layout);
@@ -193,11 +197,14 @@ export function plot(plotly, { subject, layer }, drawing, geometry, look) {
     drawing.key = key;
     const traces = full_traces(drawing);
     const react = () => plotly.react(layer, traces, layout, PLOTLY_CONFIG);
-    // Pending work of `animate` would be applied to the new layout.
-    return drawing.flight ? drawing.flight.then(react) : react();
+    await drawing.flight; // its pending work would be applied to the new layout
+    await react();
+    return true;
   }
   const { data } = drawing.described;
-  const moves = Object.keys(moved).length ? plotly.relayout(layer, moved) : null;
+  const is_free = may_move && subject.moves && !drawing.flight;
+  const moves = Object.keys(moved).length ? plotly.relayout(layer, moved) : null; // drawn before it returns
+  if (is_free && move(layer, data)) return false;
   const landing = new Promise(resolve => {
     drawing.landed = resolve;
     // Plotly reports it some milliseconds after the paths have visibly changed.
@@ -211,7 +218,8 @@ export function plot(plotly, { subject, layer }, drawing, geometry, look) {
       if (drawing.flight === flight) drawing.flight = null;
     });
   drawing.flight = flight;
-  return Promise.all([moves, Promise.race([landing, flight])]);
+  await Promise.all([moves, Promise.race([landing, flight])]);
+  return true;
 }
 
 /**

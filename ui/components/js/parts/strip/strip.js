@@ -393,6 +393,12 @@ export function create(root, actions) {
   });
   resize.observe(box);
 
+  /** Scroll to the end once the frame is laid out: to read a size now would force a second layout. */
+  function follow_after_layout() {
+    resize.unobserve(box);
+    resize.observe(box); // an observer calls back for each new observation
+  }
+
   // --- update ----------------------------------------------------------------------------------
 
   function update_slot() {
@@ -450,7 +456,7 @@ export function create(root, actions) {
     if (has_prompt_changed) is_following = true; // a new text
     const is_newest = now.index >= now.steps.length - 1;
     if (is_newest && (is_moved || have_steps_changed || has_prompt_changed)) {
-      if (is_following) scroll_to(end());
+      if (is_following) follow_after_layout();
     } else if (is_moved) {
       reveal(place_of(now.index));
     }
