@@ -126,6 +126,37 @@ def test_sampler_chains_match_the_engine_in_any_order(page: Page):
         bars_become(page, candidates)
 
 
+def test_moved_bars_equal_those_that_plotly_draws(page: Page):
+    start(page, OPEN)
+    page.mouse.move(0, 0)
+    found = page.evaluate(
+        f"""async temperatures => {{
+      const {{ actions }} = document.querySelector('.dv').decoding, {{ animate }} = Plotly;
+      const paths = () => Array.from({LAYER}.querySelectorAll('.barlayer path'));
+      const bars = () => paths().map(path => path.getAttribute('d'));
+      const until = async is_so => {{ while (!is_so()) await new Promise(requestAnimationFrame); }};
+      const found = [];
+      let redrawn = 0;
+      Plotly.animate = (...all) => animate(...all).finally(() => {{ redrawn += 1; }});
+      for (const temperature of temperatures) {{
+        const before = String(bars());
+        redrawn = 0;
+        actions.set({{ temperature }});
+        await until(() => String(bars()) !== before);
+        const moved = redrawn === 0 && bars();
+        await until(() => redrawn > 0);
+        found.push([moved, bars()]);
+      }}
+      Plotly.animate = animate;
+      return found;
+    }}""",
+        [0.9, 0.8, 0.7, 0.5, 1.4],
+    )
+    assert len(found[0][1]) > 50
+    for moved, drawn in found:
+        assert moved == drawn
+
+
 def test_redrawn_chart_equals_a_new_one(page: Page):
     start(page, OPEN)
     for changes in (

@@ -562,13 +562,25 @@ function nothing(state) {
   };
 }
 
+/** Numbered steps, kept: copying every step of a long text at each new one would take most of its time.
+ * @type {WeakMap<object, Numbered>} */
+const copies = new WeakMap();
+
 /**
  * The steps numbered by their place in the list: `index` is not among a step's figures.
  *
  * @param {Properties} state
  * @returns {Numbered[]}
  */
-const numbered = state => state.steps.map((step, index) => ({ ...step, index }));
+function numbered({ steps }) {
+  return steps.map((step, index) => {
+    const kept = copies.get(step);
+    if (kept?.index === index) return kept;
+    const made = { ...step, index };
+    copies.set(step, made);
+    return made;
+  });
+}
 
 /** The step on show, or the last one. @param {Properties} state @param {Numbered[]} steps */
 const shown_of = (state, steps) => steps[state.index] ?? steps[steps.length - 1];

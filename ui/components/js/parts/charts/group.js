@@ -13,7 +13,7 @@ import { export_figure, PNG_SIZE, plot, styles_of, without_empty, x_axis_of } fr
 const BARS_EACH_PX = 34; // a bar with its token below it
 const MOST_BARS = 20;
 const FEWEST_BARS = 8;
-const SETTLE_MS = 150; // without new values, after which Plotly redraws what was moved
+const SETTLE_MS = 500; // without new values, after which Plotly redraws what was moved
 
 /** @template Properties */
 export class ChartGroup {

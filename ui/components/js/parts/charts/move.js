@@ -4,7 +4,7 @@
 import { axis_key } from '../../lib/plotly.js';
 
 const NOTHING = 'M0,0Z';
-const THINNEST_PX = 2; // a thinner bar is widened to whole pixels, as Plotly does
+const THINNEST_PX = 2; // a thinner opaque bar is widened to whole pixels, as Plotly does
 
 /** @param {number} pixels */
 const written = pixels => String(Math.round(pixels * 100) / 100);
@@ -18,11 +18,12 @@ function visible(end, base) {
 /** @param {any} data @param {any} full @param {{x: any, y: any}} axes */
 function bar_paths({ x, y, base = 0 }, full, axes) {
   const bottom = axes.y.c2p(base);
+  const end_of = full.marker.color.startsWith('rgba') ? (/** @type {number} */ end) => end : visible;
   return x.map((/** @type {number} */ place, /** @type {number} */ index) => {
     const [left, right] = [-1, 1].map(side => written(axes.x.c2p(place + (side * full.width) / 2)));
     const top = y[index] === null ? bottom : axes.y.c2p(base + y[index]);
-    const from = visible(bottom, top);
-    return `M${left},${written(from)}V${written(visible(top, from))}H${right}V${written(from)}Z`;
+    const from = end_of(bottom, top);
+    return `M${left},${written(from)}V${written(end_of(top, from))}H${right}V${written(from)}Z`;
   });
 }
 
