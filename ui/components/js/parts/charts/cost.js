@@ -562,8 +562,10 @@ function nothing(state) {
   };
 }
 
-/** Numbered steps, kept: copying every step of a long text at each new one would take most of its time.
- * @type {WeakMap<object, Numbered>} */
+/**
+ * Numbered steps, kept: to copy all steps of a long text at each new one would take most of the charts' own time.
+ * @type {WeakMap<object, Numbered>}
+ */
 const copies = new WeakMap();
 
 /**

@@ -204,7 +204,10 @@ export async function plot(plotly, { subject, layer }, drawing, geometry, look, 
   const { data } = drawing.described;
   const is_free = may_move && subject.moves && !drawing.flight;
   const moves = Object.keys(moved).length ? plotly.relayout(layer, moved) : null; // drawn before it returns
-  if (is_free && move(layer, data)) return false;
+  if (is_free && move(layer, data)) {
+    await moves;
+    return false;
+  }
   const landing = new Promise(resolve => {
     drawing.landed = resolve;
     // Plotly reports it some milliseconds after the paths have visibly changed.
