@@ -553,6 +553,7 @@ class Tuning(InputsState[TuningInputs]):
             chain=[chains[place] for place in places],
             model=work.model.name,
             revision=work.model.revision,
+            facts=json.dumps(work.model.facts),
             chat_template=work.chat,
             messages_before=json.dumps(work.before) if work.before else "",
             max_tokens=sweep.max_tokens,

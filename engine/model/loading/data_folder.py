@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from engine.user_folder import user_folder
@@ -20,8 +21,13 @@ def data_folder() -> Path:
 
 
 def size_of(folder: Path) -> int:
-    """Return the size of all files in a folder, in bytes."""
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    """Return the size of all files in a folder, in bytes, without those removed in the meantime."""
+    size = 0
+    for path, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                size += os.stat(os.path.join(path, name)).st_size
+    return size
 
 
 def remove_oldest(folder: Path, most: int, keep: Path) -> None:

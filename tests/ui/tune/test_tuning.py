@@ -213,6 +213,8 @@ def test_export_can_reproduce_texts_in_both_formats(tuning):
         ("chat_template", False),
     ):
         assert set(frame[name]) == {value}
+    facts = json.loads(frame["facts"].iloc[0])
+    assert facts == json.loads(json.dumps(tuning.work.model.facts))
     chain = json.loads(frame["chain"].iloc[0])
     assert chain == [["temperature", {"temperature": 0.5}], ["top_p", {"p": 0.9}]]
     again = pd.read_csv(io.StringIO(frame.to_csv(index=False)))

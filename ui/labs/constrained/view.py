@@ -112,7 +112,7 @@ def state_html(figures: Sequence[ConstraintFigures], text: Decoder, verdict: Ver
     words = [
         say("price so far {bits}", bits=bits(total)),
         say("{bits} a token", bits=bits(total / len(figures))) if figures else "",
-        say("complete") if has_ended else say("not complete yet"),
+        say("complete") if has_ended else say("not at its end; Play or Step adds more"),
         verdict_text(verdict) if has_ended else "",
     ]
     return f'<p class="dv-facts">{facts(word for word in words if word)}</p>'

