@@ -126,34 +126,66 @@ def test_sampler_chains_match_the_engine_in_any_order(page: Page):
         bars_become(page, candidates)
 
 
+def moved_and_drawn(page: Page, part: str, acts: list[list[object]]) -> list[list[list[str]]]:
+    """Return a chart's paths after each action: as moved, then as Plotly draws them at rest.
+
+    Actions after which Plotly draws at once, as an axis changes, are left out.
+    """
+    page.mouse.move(0, 0)
+    return page.evaluate(
+        """async ([part, acts]) => {
+      const { actions } = document.querySelector('.dv').decoding, { animate, react } = Plotly;
+      const layer = document.querySelector(`.dv-charts-${part} .dv-chart-layer`);
+      const is_seen = path => !path.matches('.js-line') || path.style.strokeWidth !== '0px';
+      const paths = () => Array.from(layer.querySelectorAll('.cartesianlayer path'))
+        .filter(is_seen).map(path => path.getAttribute('d')).filter(d => d && d !== 'M0,0Z');
+      const until = async is_so => { while (!is_so()) await new Promise(requestAnimationFrame); };
+      const found = [];
+      let begun = 0, ended = 0;
+      const counted = draw => (node, ...all) => {
+        if (node !== layer) return draw(node, ...all);
+        begun += 1;
+        return draw(node, ...all).finally(() => { ended += 1; });
+      };
+      Object.assign(Plotly, { animate: counted(animate), react: counted(react) });
+      for (const [name, value] of acts) {
+        const before = String(paths());
+        begun = ended = 0;
+        actions[name](value);
+        await until(() => String(paths()) !== before);
+        const moved = begun === 0 && paths();
+        await until(() => ended > 0);
+        if (moved) found.push([moved, paths()]);
+      }
+      Object.assign(Plotly, { animate, react });
+      return found;
+    }""",
+        [part, acts],
+    )
+
+
 def test_moved_bars_equal_those_that_plotly_draws(page: Page):
     start(page, OPEN)
-    page.mouse.move(0, 0)
-    found = page.evaluate(
-        f"""async temperatures => {{
-      const {{ actions }} = document.querySelector('.dv').decoding, {{ animate }} = Plotly;
-      const paths = () => Array.from({LAYER}.querySelectorAll('.barlayer path'));
-      const bars = () => paths().map(path => path.getAttribute('d'));
-      const until = async is_so => {{ while (!is_so()) await new Promise(requestAnimationFrame); }};
-      const found = [];
-      let redrawn = 0;
-      Plotly.animate = (...all) => animate(...all).finally(() => {{ redrawn += 1; }});
-      for (const temperature of temperatures) {{
-        const before = String(bars());
-        redrawn = 0;
-        actions.set({{ temperature }});
-        await until(() => String(bars()) !== before);
-        const moved = redrawn === 0 && bars();
-        await until(() => redrawn > 0);
-        found.push([moved, bars()]);
-      }}
-      Plotly.animate = animate;
-      return found;
-    }}""",
-        [0.9, 0.8, 0.7, 0.5, 1.4],
-    )
-    assert len(found[0][1]) > 50
+    values = [0.9, 0.8, 0.7, 0.5, 1.4]
+    found = moved_and_drawn(page, "distribution", [["set", {"temperature": t}] for t in values])
+    assert len(found) >= 3
     for moved, drawn in found:
+        assert len(moved) > 50
+        assert moved == drawn
+
+
+@pytest.mark.parametrize("tokens", [3, 160], ids=["bars", "one surface"])
+def test_moved_costs_equal_those_that_plotly_draws(page: Page, tokens: int):
+    start(page, OPEN)
+    set_samplers(page, min_new_tokens=300)
+    state(page, "actions.limit({ max_tokens: arg })", tokens)
+    button(page, "Run to end").click()
+    wait_for(page, "state.steps.length === arg && state.mode === 'paused'", tokens)
+    settle(page)
+    found = moved_and_drawn(page, "cost", [["step", {}]] * 6)
+    assert len(found) >= 2
+    for moved, drawn in found:
+        assert len(max(moved, key=len)) > 40
         assert moved == drawn
 
 

@@ -2,8 +2,9 @@
 
 import { element } from '../../lib/dom.js';
 
-/** Names of the parts in drawing order. The strip scrolls, which forces a layout, so it comes last. */
+/** Names of the parts in drawing order. The picture comes first: Plotly forces a layout of all that has changed. */
 export const PLACES = /** @type {const} */ ([
+  'picture',
   'prompt',
   'transport',
   'settings',
@@ -12,7 +13,6 @@ export const PLACES = /** @type {const} */ ([
   'table',
   'search',
   'samplers',
-  'picture',
   'costs',
   'stage',
   'strip',

@@ -10,12 +10,17 @@ const REASONS = ['slide', 'step', 'resize', 'theme'];
 const FEWEST_ROWS = 20; // in the view: charts show more tokens than a short table
 const MOST_ON_STAGE = 8; // rows
 const WITH_SLIDERS = ['samplers', 'stage'];
+const AT_EVERY_TOKEN = ['strip'];
+const REST_MS = 60; // while tokens run by, until all parts are drawn again: more often is only a flicker
 
 /** The drawing of a state's parts. */
 export class Screen {
   #frame = 0;
   /** @type {Reason|null} */
   #waiting = null;
+  #drawn_at = -Infinity; // when all parts were drawn
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #rest;
 
   /** The number of drawings, for tests and benchmarks. */
   draws = 0;
@@ -61,11 +66,23 @@ export class Screen {
     root.classList.toggle('dv-searching', state.strategy !== null || Boolean(state.read_only));
     const shown = shown_of(state);
     // The answer to a moved slider arrives soon. Until then only the slider is drawn.
-    const parts = is_waiting && reason === 'slide' ? WITH_SLIDERS : [...this.parts.keys()];
+    const parts = is_waiting && reason === 'slide' ? WITH_SLIDERS : this.#parts_at(reason);
     for (const name of parts) if (this.is_on_show(name)) this.parts.get(name)?.update(shown, reason);
     this.draws += 1;
     root.dataset.length = String(state.steps.length);
     this.drawn();
+  }
+
+  /** @param {Reason} reason */
+  #parts_at(reason) {
+    clearTimeout(this.#rest);
+    const now = performance.now();
+    if (reason === 'step' && this.state.mode !== 'paused' && now - this.#drawn_at < REST_MS) {
+      this.#rest = setTimeout(() => this.redraw(reason), REST_MS);
+      return AT_EVERY_TOKEN;
+    }
+    this.#drawn_at = now;
+    return this.parts.keys();
   }
 
   /** Update everything that follows from the state, without drawing. */
@@ -82,6 +99,7 @@ export class Screen {
 
   destroy() {
     cancelAnimationFrame(this.#frame);
+    clearTimeout(this.#rest);
   }
 }
 

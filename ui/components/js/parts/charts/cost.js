@@ -19,6 +19,7 @@ const NEGATIVE = marked('negative prompt');
 export const name = 'cost';
 /** Marks come and go here; `animate` does not support that. */
 export const animates = false;
+export const moves = true;
 export const gap_ms = 1200;
 
 /** @type {FigureDefinition[]} */

@@ -171,7 +171,7 @@ function without_ranges(layout) {
 }
 
 /**
- * Draw a group; resolve when the drawing is in the DOM, with whether Plotly drew it. If only data and y ranges differ,
+ * Draw a group; resolve when the drawing is in the DOM, with whether it is as Plotly drew it. If only data and y ranges differ,
  * it is redrawn in place: `animate` takes a third of the time of `react`, and `relayout` of a range a quarter. If only
  * data differ, the elements can be moved instead.
  * @param {any} plotly
@@ -187,12 +187,19 @@ export async function plot(plotly, { subject, layer }, drawing, geometry, look, 
   const layout = layout_of(subject, drawing, geometry, look);
   const { ranges, rest } = without_ranges(layout);
   // `animate` does not redraw added or removed bars, or any change of the layout.
-  const key = JSON.stringify([rest, drawing.described.data[0].x.length]);
+  const key = JSON.stringify([rest, subject.animates && drawing.described.data[0].x.length]);
   const was = drawing.ranges;
   const moved = Object.fromEntries(
     Object.entries(ranges).filter(([name, range]) => String(range) !== String(was[name])),
   );
   drawing.ranges = ranges;
+  const { data } = drawing.described;
+  const has_moved = Object.keys(moved).length > 0;
+  const is_free = may_move && subject.moves && key === drawing.key && !drawing.flight;
+  if (!subject.animates && is_free && !has_moved) {
+    const differs = move(layer, data);
+    if (differs !== null) return !differs;
+  }
   if (!subject.animates || key !== drawing.key) {
     drawing.key = key;
     const traces = full_traces(drawing);
@@ -201,12 +208,11 @@ export async function plot(plotly, { subject, layer }, drawing, geometry, look, 
     await react();
     return true;
   }
-  const { data } = drawing.described;
-  const is_free = may_move && subject.moves && !drawing.flight;
-  const moves = Object.keys(moved).length ? plotly.relayout(layer, moved) : null; // drawn before it returns
-  if (is_free && move(layer, data)) {
+  const moves = has_moved ? plotly.relayout(layer, moved) : null; // drawn before it returns
+  const differs = is_free ? move(layer, data) : null;
+  if (differs !== null) {
     await moves;
-    return false;
+    return !differs;
   }
   const landing = new Promise(resolve => {
     drawing.landed = resolve;

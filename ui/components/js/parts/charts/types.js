@@ -60,7 +60,7 @@
  * @property {FigureDefinition[]} figures
  * @property {SubplotDefinition[]} subplots
  * @property {boolean} animates whether only data and y ranges change from one drawing to the next
- * @property {boolean} [moves] whether it consists of bars and straight lines on linear axes, which can be moved
+ * @property {boolean} [moves] whether it consists of bars, lines and surfaces on linear axes, which can be moved
  * @property {number} gap_ms minimum time between two drawings while steps run by
  * @property {(look: Look) => object[]} styles of the traces, in the order of their data
  * @property
