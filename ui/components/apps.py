@@ -63,7 +63,8 @@ def mount_app(
         "label": None if label is None else say(label),
     }
     changes = {f"on_{event}_change": call for event, call in told.items()}
-    _component(name, kind)(key=key or name, data=given, **changes)
+    # In a list: Streamlit looks for tables in a dict, and imports pandas for that.
+    _component(name, kind)(key=key or name, data=[given], **changes)
 
 
 @cache

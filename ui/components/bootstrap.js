@@ -6,13 +6,13 @@
 const places = /** @type {Places} */ (JSON.parse('{{places}}'));
 const program = import(new URL(places.mounting, location.origin).href);
 
-/** @param {Given} given by Streamlit, with every message */
+/** @param {Omit<Given, 'data'> & {data: [Given['data']]}} given by Streamlit, with every message */
 export default function (given) {
   let end = () => {};
   let is_gone = false;
   program.then(
     ({ show }) => {
-      if (!is_gone) end = show(given, places);
+      if (!is_gone) end = show({ ...given, data: given.data[0] }, places);
     },
     error => {
       given.parentElement.textContent = `The page's program could not be loaded (${error.message}); reload the page.`;

@@ -90,7 +90,8 @@ class SharedModels:
         self, name: Hashable, mine: _UnderWay, load: Callable[[], LanguageModel]
     ) -> LanguageModel:
         try:
-            gc.collect()  # free unused weights before loading new ones
+            if self._kept:
+                gc.collect()  # free unused weights before loading new ones
             model = mine.model = load()
             finalize(model, memory_was_freed).atexit = False
             with self._lock:

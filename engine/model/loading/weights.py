@@ -108,13 +108,15 @@ class Weights:
         Returns:
             transformers' report: missing, unexpected and mismatched names.
         """
+        # To list all architectures' conversions takes longer than to load a small model.
+        has_own_names = self._stored.keys() <= model.state_dict().keys()
         config = LoadStateDictConfig(
             pretrained_model_name_or_path=self.name,
             ignore_mismatched_sizes=True,  # they are refused by name, with what was loaded
             device_map={"": device},
             dtype=dtype,
             dtype_plan=model._get_dtype_plan(dtype),
-            weight_mapping=get_model_conversion_mapping(model, None, None),
+            weight_mapping=[] if has_own_names else get_model_conversion_mapping(model, None, None),
         )
         info, _ = model._load_pretrained_model(model, self._stored, None, config)
         return model._finalize_model_loading(model, config, info).to_dict()
