@@ -11,14 +11,14 @@ const FEWEST_ROWS = 20; // in the view: charts show more tokens than a short tab
 const MOST_ON_STAGE = 8; // rows
 const WITH_SLIDERS = ['samplers', 'stage'];
 const AT_EVERY_TOKEN = ['strip'];
-const REST_MS = 60; // while tokens run by, until all parts are drawn again: more often is only a flicker
+const REST_MS = 30; // while tokens run by: without it, a slow machine would do nothing but draw
 
 /** The drawing of a state's parts. */
 export class Screen {
   #frame = 0;
   /** @type {Reason|null} */
   #waiting = null;
-  #drawn_at = -Infinity; // when all parts were drawn
+  #rests_until = 0; // while tokens run by, when all parts may be drawn again
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #rest;
 
@@ -73,15 +73,19 @@ export class Screen {
     this.drawn();
   }
 
-  /** @param {Reason} reason */
+  /** The parts to draw: only the text if tokens run by and the others have just been painted. @param {Reason} reason */
   #parts_at(reason) {
     clearTimeout(this.#rest);
-    const now = performance.now();
-    if (reason === 'step' && this.state.mode !== 'paused' && now - this.#drawn_at < REST_MS) {
+    if (reason === 'step' && this.state.mode !== 'paused' && performance.now() < this.#rests_until) {
       this.#rest = setTimeout(() => this.redraw(reason), REST_MS);
       return AT_EVERY_TOKEN;
     }
-    this.#drawn_at = now;
+    this.#rests_until = Infinity;
+    requestAnimationFrame(() =>
+      setTimeout(() => {
+        this.#rests_until = performance.now() + REST_MS;
+      }),
+    );
     return this.parts.keys();
   }
 

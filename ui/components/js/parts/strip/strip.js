@@ -490,17 +490,18 @@ const show = (target, on) => target.classList.toggle('dv-hidden', !on);
  * @param {number} index
  */
 function describe(step, index) {
+  const [drawn, own] = [step.probability, step.model_probability].map(percent);
   const words = [
     say('token {place}', { place: count(index + 1) }),
     `id ${step.id}`,
-    percent(step.probability),
+    ...(drawn === own ? [] : [drawn]),
     say('rank {rank}', { rank: count(step.rank) }),
   ];
   if (step.forced) words.push(say('forced'));
   if (step.special) words.push(say('special'));
   if (step.partial) words.push(say('part of a character'));
   words.push(
-    say('model’s probability {probability}', { probability: percent(step.model_probability) }),
+    say('model’s probability {probability}', { probability: own }),
     say('model’s uncertainty {entropy}', { entropy: bits(step.model_entropy) }),
   );
   return words.join(', ');
