@@ -30,6 +30,8 @@ INDEX = "model.safetensors.index.json"
 _SHARD = re.compile(r"model-\d+-of-\d+\.safetensors")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 _RUN_IN = (torch.float32, torch.bfloat16, torch.float16)
+# Architectures of which transformers converts no weight, apart from renaming legacy ones.
+UNCONVERTED = frozenset({"llama", "qwen3"})
 # Most bytes of tables that a model computes (rotations, masks) and that no weight file contains.
 _MOST_COMPUTED_BYTES = 1_000_000_000
 # Most bytes of a file's header, whose parsing blocks this process' other threads for 0.2 s. That is
@@ -108,15 +110,18 @@ class Weights:
         Returns:
             transformers' report: missing, unexpected and mismatched names.
         """
-        # To list all architectures' conversions takes longer than to load a small model.
+        # Listing all architectures' conversions takes longer than loading a small model.
         has_own_names = self._stored.keys() <= model.state_dict().keys()
+        is_read_as_stored = has_own_names and model.config.model_type in UNCONVERTED
         config = LoadStateDictConfig(
             pretrained_model_name_or_path=self.name,
             ignore_mismatched_sizes=True,  # they are refused by name, with what was loaded
             device_map={"": device},
             dtype=dtype,
             dtype_plan=model._get_dtype_plan(dtype),
-            weight_mapping=[] if has_own_names else get_model_conversion_mapping(model, None, None),
+            weight_mapping=(
+                [] if is_read_as_stored else get_model_conversion_mapping(model, None, None)
+            ),
         )
         info, _ = model._load_pretrained_model(model, self._stored, None, config)
         return model._finalize_model_loading(model, config, info).to_dict()

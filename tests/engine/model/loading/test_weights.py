@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 import transformers as hf
+from transformers.conversion_mapping import get_model_conversion_mapping
 
 from engine.decoder import Decoder
 from engine.errors import OutOfMemoryError, WeightsError
@@ -24,6 +25,13 @@ CPU = torch.device("cpu")
 
 def tensors(model: hf.PreTrainedModel) -> dict[str, torch.Tensor]:
     return dict(model.named_parameters()) | dict(model.named_buffers())
+
+
+@pytest.mark.parametrize("architecture", sorted(weights.UNCONVERTED))
+def test_transformers_converts_nothing_of_these(architecture):
+    model = tiny_models.build(architecture)
+    assert model.config.model_type == architecture
+    assert get_model_conversion_mapping(model, None, None, add_legacy=False) == []
 
 
 @pytest.mark.parametrize(

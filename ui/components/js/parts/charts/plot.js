@@ -171,9 +171,9 @@ function without_ranges(layout) {
 }
 
 /**
- * Draw a group; resolve when the drawing is in the DOM, with whether it is as Plotly drew it. If only data and y ranges differ,
- * it is redrawn in place: `animate` takes a third of the time of `react`, and `relayout` of a range a quarter. If only
- * data differ, the elements can be moved instead.
+ * Draw a group; resolve when the drawing is in the DOM, with whether it is as Plotly drew it. If only data and y ranges
+ * differ, it is redrawn in place: `animate` takes a third of the time of `react`, and `relayout` of a range a quarter.
+ * If only data differ, the elements can be moved instead.
  * @param {any} plotly
  * @param {{subject: Subject<any>, layer: HTMLElement}} group
  * @param {any} drawing
