@@ -72,7 +72,7 @@ const is_same = (values, others) =>
  * Move a figure to new values, if it has an element for each of them.
  * @param {any} layer drawn by Plotly
  * @param {any[]} data for each trace, as for `Plotly.animate`; bars, lines and surfaces on linear axes
- * @returns {boolean | null} whether anything differs from what Plotly drew, hover boxes included; null if it cannot move
+ * @returns {boolean | null} whether a value or a hover box differs from what Plotly drew; null if it cannot move
  */
 export function move(layer, data) {
   /** @type {[Element, string][]} */
