@@ -256,7 +256,7 @@ def choose_setting(page: Page, role: str, name: str, value: str | bool) -> None:
 def choose_example(page: Page, name: str) -> None:
     menu = page.locator("details.dv-menu", has=page.locator("summary", has_text="Examples"))
     menu.locator("summary").click()
-    menu.get_by_role("button").filter(has_text=name).first.click()
+    menu.get_by_role("button").filter(has=page.get_by_text(name, exact=True)).click()
     wait_for(page, "state.examples.list.find(e => e.name === arg).prompt === state.prompt", name)
     settle(page)
 

@@ -388,8 +388,8 @@ class Session(ActedOn):
         made = replay(record, model, told, should_stop)
         if not made.is_whole:
             raise CancelledError("The text was not generated again.")  # `apply` says how things are
+        self.earlier.remove(found)  # before one more is kept: the oldest of ten would be dropped
         self._keep_for_later()
-        self.earlier.remove(found)
         self._show_again(record, made)
 
     def _open(self, event: Event, load: LoadModel | None) -> None:

@@ -155,6 +155,17 @@ def test_only_the_last_texts_are_kept(visitor):
     assert prompts == [f"Text {number}" for number in range(2, MOST_EARLIER + 2)]
 
 
+def test_oldest_text_is_reopened_though_the_list_is_full(visitor):
+    session = visitor.session
+    for number in range(MOST_EARLIER + 1):
+        visitor.do("start", prompt=f"Text {number}")
+        visitor.steps(1)
+    assert len(session.earlier) == MOST_EARLIER
+    visitor.do("reopen", text_number=next(iter(session.earlier)).number)
+    assert (session.error, session.prompt) == ("", "Text 0")
+    assert len(session.earlier) == MOST_EARLIER
+
+
 def test_untouched_text_is_not_kept(visitor):
     visitor.do("start", prompt="Once upon a")  # an example's prompt
     assert list(visitor.session.earlier) == []
