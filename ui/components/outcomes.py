@@ -28,6 +28,7 @@ from ui.components.rows import (
     LIGHT_HEAD,
     aligned,
     leading_ids,
+    packed_runs,
     ranks_of,
     raw_ranks,
     runs_of,
@@ -203,10 +204,10 @@ def _kept(
         bits = np.packbits(stays[before.ids], bitorder="little").tobytes()
         return {"kept": "mask", "mask": [offset, len(bits)]}, aligned(bits)
     values, counts = runs_of(now[after.ids] + np.float32(0))
-    parts = values.astype("<f4"), counts.astype("<u4"), raw_ranks(raw)[after.ids].astype("<u4")
+    order = raw_ranks(raw)[after.ids].astype("<u4").tobytes()
     row = [offset, values.size, after.count]
     moved = _moved(after.ids[:LIGHT_HEAD], raw, now)
-    return {"kept": "row", "row": row, "moved": moved}, b"".join(map(np.ndarray.tobytes, parts))
+    return {"kept": "row", "row": row, "moved": moved}, packed_runs(values, counts) + order
 
 
 def _moved(ids: np.ndarray, raw: RankedRow, scores: np.ndarray) -> list[list[float | None]]:

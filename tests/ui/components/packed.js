@@ -19,3 +19,27 @@ export function packed(header, arrays = []) {
   }
   return bytes;
 }
+
+/**
+ * Pack runs of equal scores, as ui/components/rows.py packs them.
+ *
+ * @param {Float32Array} values
+ * @param {Uint32Array} counts
+ */
+export function packed_runs(values, counts) {
+  const patterns = new Uint32Array(values.buffer, values.byteOffset, values.length);
+  let last = 0xffff_ffffn;
+  /** @type {number[]} */
+  const bytes = [];
+  const write = (/** @type {bigint} */ number) => {
+    for (; number > 127n; number >>= 7n) bytes.push(Number(number & 127n) + 128);
+    bytes.push(Number(number));
+  };
+  patterns.forEach((pattern, run) => {
+    const ordered = BigInt(pattern) ^ (pattern >> 31 ? 0xffff_ffffn : 0x8000_0000n);
+    write(2n * (last - ordered) + (counts[run] > 1 ? 1n : 0n));
+    if (counts[run] > 1) write(BigInt(counts[run]));
+    last = ordered;
+  });
+  return Uint8Array.from(bytes);
+}

@@ -1,7 +1,7 @@
 // A server for the step page in a test: it repeats a text of four tokens, and gives any answer it is told to.
 
 import { FOUR, LABELS, make_row, make_step, settings_of } from './fixtures.js';
-import { packed } from './packed.js';
+import { packed, packed_runs } from './packed.js';
 import { read_table } from './vectors.js';
 
 /**
@@ -160,7 +160,7 @@ export class StepServer {
   /** Send a message to the page. @param {object} header @param {boolean} [has_row] */
   say(header, has_row = false) {
     const { values, counts, ids } = make_row(FOUR);
-    const bytes = packed(header, has_row ? [values, counts, ids] : []);
+    const bytes = packed(header, has_row ? [packed_runs(values, counts), ids] : []);
     this.socket.onmessage?.({ data: bytes.buffer });
   }
 }

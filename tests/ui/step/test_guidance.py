@@ -9,6 +9,7 @@ from engine.decoder import Decoder
 from engine.errors import SettingError
 from engine.sampling.ranking import RankedRow
 from engine.trace import Trace
+from tests.ui.components.test_rows import unpack
 from tests.ui.step.visitor import Visitor
 from ui.step.session import Session
 from ui.texts.texts import Beginning, checked_scale, new_text
@@ -150,10 +151,7 @@ def assert_row_at(session, header, data, scale: float) -> None:
     raw = RankedRow(rows.at(scale))
     assert (row["scale"], row["exact"]) == (scale, True)
     raw.sort_to_depth(raw.count)
-    values, counts = (
-        np.frombuffer(data, "<f4", row["runs"]),
-        np.frombuffer(data, "<u4", row["runs"], 4 * row["runs"]),
-    )
+    values, counts, _ = unpack(row, data)
     assert np.array_equal(np.repeat(values, counts), raw.scores[raw.ids])
     told = row["compared"]
     assert [token_id for token_id, *_ in told][:8] == raw.ids[:8].tolist()

@@ -8,6 +8,7 @@ from engine.errors import OutOfMemoryError, SettingError
 from engine.sampling import SamplingSettings
 from engine.sampling.samplers import Mirostat, Temperature, TopP, Xtc
 from tests.ui import hostile
+from tests.ui.components.test_rows import unpack
 from tests.ui.step.visitor import PROMPT, Visitor
 from ui.step.message import STEP_FIELDS
 from ui.step.session import Session
@@ -26,8 +27,7 @@ def test_first_message_is_complete(visitor, session):
     assert text["stage_defaults"]["dry"]["breakers"] == list(breakers)
     assert header["length"] == 0 and header["steps"] == []
     assert header["step"]["is_pending"]
-    values = np.frombuffer(row, "<f4", header["row"]["runs"])
-    assert np.array_equal(values, np.unique(session.logits())[::-1])
+    assert np.array_equal(unpack(header["row"], row).values, np.unique(session.logits())[::-1])
 
 
 def test_later_message_contains_only_new_parts(visitor):

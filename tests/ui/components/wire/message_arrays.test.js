@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { raw_rank_of } from '../../../../ui/components/js/kernel/row.js';
 import { read_message, take_in, take_row } from '../../../../ui/components/js/wire/message.js';
 import { make_state } from '../fixtures.js';
-import { packed } from '../packed.js';
+import { packed, packed_runs } from '../packed.js';
 
 const ROW = {
   vocab: 6,
@@ -20,8 +20,9 @@ const ROW = {
     [1, 'one'],
   ],
 };
-const ARRAYS = [new Float32Array([3, 2, -1]), new Uint32Array([1, 1, 4]), new Uint16Array([4, 1])];
-const SIZE = 28;
+const RUNS = packed_runs(new Float32Array([3, 2, -1]), new Uint32Array([1, 1, 4]));
+const ARRAYS = [RUNS, new Uint16Array([4, 1])];
+const SIZE = Math.ceil(RUNS.length / 4) * 4 + 4;
 const TEXT = { model: { source: 'm' }, prompt: '', prompt_tokens: [] };
 const STATE = {
   kind: 'state',
@@ -59,12 +60,14 @@ test('sampler results are read from the bytes after the row', () => {
   ];
   const shaped = { settings: {}, outcomes, draw: null, offset: SIZE };
   const mask = new Uint8Array([5, 6, 7]);
-  const given = [new Float32Array([3, 2]), new Uint32Array([1, 2]), new Uint32Array([9, 4, 6])];
+  const [given_values, given_counts] = [new Float32Array([3, 2]), new Uint32Array([1, 2])];
+  const order = new Uint32Array([9, 4, 6]);
+  const given = [packed_runs(given_values, given_counts), order];
   const message = read_message(packed({ ...STATE, shaped }, [...ARRAYS, mask, ...given]));
   const [masked, other] = /** @type {any} */ (message.shaped).outcomes;
   assert.deepEqual([...masked.mask], [5, 6, 7]);
   const { values, counts } = other.runs;
-  assert.deepEqual([values, counts, other.order], given);
+  assert.deepEqual([values, counts, other.order], [given_values, given_counts, order]);
   const standing = { chosen: 0, standing: [4, 2] };
   const state = make_state();
   take_row(state, read_message(packed({ ...STATE, step: standing }, ARRAYS)));

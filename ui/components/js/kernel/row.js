@@ -14,35 +14,48 @@
  */
 
 const SMALL_VOCABULARY = 65536; // up to this size every id is sent, in two bytes
+const SIGN = 2 ** 31;
 
 /**
  * Unpack the arrays of a row.
  *
  * @param {RowHeader} header
- * @param {ArrayBuffer} buffer holds the arrays; they remain views of the buffer if `offset` is a multiple of four
- * @param {number} offset start of the arrays
+ * @param {ArrayBuffer} buffer
+ * @param {number} offset start of the arrays, a multiple of four
  * @returns {PackedRow}
  */
-export function unpack_row(header, buffer, offset) {
-  if (offset % 4) return unpack_row(header, buffer.slice(offset), 0);
-  const { vocab, possible, exact } = header;
+export function unpack_row({ vocab, possible, exact, runs, known }, buffer, offset) {
+  const { end, ...unpacked } = unpack_runs(buffer, offset, runs);
+  const ids = vocab <= SMALL_VOCABULARY ? new Uint16Array(buffer, end, known) : new Uint32Array(buffer, end, known);
+  return { vocab, possible, exact, ...unpacked, ids };
+}
+
+/**
+ * Unpack runs of equal scores.
+ *
+ * @param {ArrayBuffer} buffer
+ * @param {number} offset
+ * @param {number} length number of runs
+ * @returns {{values: Float32Array, counts: Uint32Array, end: number}} `end`: where the next array begins
+ */
+export function unpack_runs(buffer, offset, length) {
+  const bytes = new Uint8Array(buffer);
+  const [values, counts] = [new Float32Array(length), new Uint32Array(length).fill(1)];
+  const patterns = new Uint32Array(values.buffer);
   let place = offset;
-  /**
-   * @template T
-   * @param {{new (buffer: ArrayBuffer, offset: number, length: number): T, BYTES_PER_ELEMENT: number}} kind
-   * @param {number} length
-   */
-  const next = (kind, length) => {
-    const array = new kind(buffer, place, length);
-    place += Math.ceil((kind.BYTES_PER_ELEMENT * length) / 4) * 4;
-    return array;
-  };
-  return {
-    ...{ vocab, possible, exact },
-    values: next(Float32Array, header.runs),
-    counts: next(Uint32Array, header.runs),
-    ids: vocab <= SMALL_VOCABULARY ? next(Uint16Array, header.known) : next(Uint32Array, header.known),
-  };
+  function next() {
+    let number = bytes[place] & 127;
+    for (let weight = 128; bytes[place++] > 127; weight *= 128) number += (bytes[place] & 127) * weight;
+    return number;
+  }
+  let ordered = 2 ** 32 - 1; // the pattern with its sign inverted, and all bits of a negative score
+  for (let run = 0; run < length; run++) {
+    const number = next();
+    ordered -= Math.floor(number / 2);
+    patterns[run] = ordered < SIGN ? ~ordered : ordered - SIGN;
+    if (number % 2) counts[run] = next();
+  }
+  return { values, counts, end: Math.ceil(place / 4) * 4 };
 }
 
 /**

@@ -1,6 +1,6 @@
 // Messages in: bytes -> header, and its changes to the state. ui/step/message.py makes them.
 
-import { learn_token, unpack_row } from '../kernel/row.js';
+import { learn_token, unpack_row, unpack_runs } from '../kernel/row.js';
 
 /**
  * @import { Branch, Limits, Outcome, RecordedStep, Remark, Row, SearchedStep, Settings, ShapedByEngine, State, StepOnScreen, Table } from '../types.js'
@@ -100,14 +100,9 @@ export function unpack_outcomes({ offset, outcomes }, arrays) {
       outcome.mask = new Uint8Array(arrays, offset + start, length);
     }
     if (outcome.row) {
-      const [start, runs, tokens] = outcome.row;
-      const [values, counts] = [Float32Array, Uint32Array].map(
-        (kind, place) => new kind(arrays, offset + start + 4 * runs * place, runs),
-      );
-      Object.assign(outcome, {
-        runs: { values, counts },
-        order: new Uint32Array(arrays, offset + start + 8 * runs, tokens),
-      });
+      const [start, length, tokens] = outcome.row;
+      const { end, ...runs } = unpack_runs(arrays, offset + start, length);
+      Object.assign(outcome, { runs, order: new Uint32Array(arrays, end, tokens) });
     }
   }
 }
