@@ -29,7 +29,7 @@ def tokens(page: Page) -> Locator:
     return page.get_by_role("list", name="Tokens", exact=True).get_by_role("listitem")
 
 
-GENERATED = 'ol[aria-label="Tokens"] li.generated'
+GENERATED = '[aria-label="Tokens"] li.generated'
 
 
 def generated(page: Page) -> Locator:

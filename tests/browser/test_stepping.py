@@ -156,6 +156,48 @@ def test_pause_step_and_new_prompt_stop_play(page: Page):
     take_steps(page, 1)
 
 
+PLACES = """
+() => [...document.querySelectorAll('[data-part=strip] :is(li.dv-token, .dv-slot)')].map(token => {
+  const { x, y, width, height } = token.getBoundingClientRect();
+  return [token.textContent, x, y, width, height];
+})
+"""
+FLATTEN = """
+() => {
+  const list = document.querySelector('.dv-tokens');
+  list.lastChild.prepend(...[...list.children].slice(0, -1).flatMap(ol => [...ol.childNodes]));
+}
+"""
+
+
+def assert_as_one_flow(page: Page) -> None:
+    places = page.evaluate(PLACES)
+    page.evaluate(FLATTEN)
+    assert page.evaluate(PLACES) == places
+
+
+def test_blocks_of_finished_lines_leave_every_token_in_its_place(page: Page):
+    turn_random(page)
+    state(page, "actions.limit({ max_tokens: 450 })")
+    button(page, "Run to end").click()
+    wait_for(page, "state.mode === 'paused' && state.steps.length === 450")
+    settle(page)
+    blocks = page.locator(".dv-lines")
+    assert blocks.count() >= 2
+    first = blocks.first.locator("li.generated").count()
+    generated(page).nth(first - 1).click()
+    wait_for(page, "state.index === arg - 1 && state.row && !actions.is_busy()", first)
+    force_buttons(page).nth(1).click()  # another length: the block's last line may change
+    wait_for(page, "state.steps.length === arg && !actions.is_busy()", first)
+    assert blocks.count() == 0
+    assert_as_one_flow(page)
+    button(page, "Run to end").click()
+    wait_for(page, "state.mode === 'paused' && state.steps.length === 450")
+    settle(page)
+    assert blocks.count() >= 2
+    assert_as_one_flow(page)
+
+
 def test_empty_prompt_is_refused_and_text_kept(page: Page):
     take_steps(page, 2)
     before = ids(page)

@@ -5,10 +5,10 @@ A model that computes in bfloat16 gives few distinct scores: 16,384 tokens make 
 
 Layout (little-endian, every array begins at a multiple of four bytes):
 
-    runs       varint[]    scores, descending; tokens at -inf are left out. For each score, twice its
-                           distance from the one before, plus 1 if several tokens have it; their
-                           number follows. Distances are in steps of float32, the first from the
-                           largest 32-bit pattern: 1.7 bytes a token where all scores differ
+    runs       varint[]    scores, descending; tokens at -inf are left out. For each score, twice
+                           its distance from the one before it, plus 1 if several tokens have it;
+                           their number follows. Distances are in steps of float32, the first one
+                           from the largest 32-bit pattern. If all scores differ, 1.9 bytes a token
     ids        [known]     token ids in rank order, equal scores by ascending id: all of them as u16
                            up to 65,536 tokens, else the leading 4,096 as u32
 

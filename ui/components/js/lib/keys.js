@@ -29,8 +29,8 @@ export const KEYS = [
 
 /** Fields that handle their own keys. */
 export const TYPING = 'input:not([type=range]):not([type=checkbox]), textarea, select, [contenteditable=true]';
-const OWN_ARROWS = 'input[type=range], ol.dv-tokens *, select, [role=radiogroup] *, [role=tablist] *';
-const OWN_ENTER = 'button, a, summary, [role=button], ol.dv-tokens *';
+const OWN_ARROWS = 'input[type=range], .dv-tokens *, select, [role=radiogroup] *, [role=tablist] *';
+const OWN_ENTER = 'button, a, summary, [role=button], .dv-tokens *';
 
 /**
  * Listen for keys; return a function that stops this.

@@ -1,7 +1,7 @@
 // A run of list items that follows an array of tokens. An update touches only the items that differ, so long texts stay
 // fast.
 
-import { set_text } from '../../lib/dom.js';
+import { element, set_text } from '../../lib/dom.js';
 
 /** @import { PromptToken, Step } from '../../types.js' */
 /** @typedef {PromptToken & Partial<Step>} Token a token of the strip */
@@ -28,12 +28,12 @@ const SHOWN = /** @type {(keyof Token)[]} */ ([
 const is_same = (before, after) => before === after || SHOWN.every(name => before[name] === after[name]);
 
 /**
- * @param {HTMLElement} list
+ * @param {ReturnType<typeof import('./lines.js').create_lines>} lines
  * @param {(item: Item, number: number) => void} dress styles an item by its token
  * @param {(label: string) => string} written an item's text
  * @param {(number: number) => boolean} [is_folded] whether an item is out of sight
  */
-export function create_items(list, dress, written, is_folded = () => false) {
+export function create_items(lines, dress, written, is_folded = () => false) {
   /** @type {Item[]} */
   const items = [];
   /** @type {WeakMap<Element, number>} */
@@ -67,6 +67,7 @@ export function create_items(list, dress, written, is_folded = () => false) {
       let changed = false;
       while (items.length > tokens.length) {
         const { li, line_end } = /** @type {Item} */ (items.pop());
+        lines.reopen_for(li);
         line_end?.remove();
         li.remove();
         changed = true;
@@ -75,6 +76,7 @@ export function create_items(list, dress, written, is_folded = () => false) {
         const before = item.token;
         item.token = tokens[number];
         if (is_same(before, item.token)) return;
+        lines.reopen_for(item.li);
         fill(item, number);
         changed = true;
       });
@@ -83,14 +85,15 @@ export function create_items(list, dress, written, is_folded = () => false) {
       while (items.length < tokens.length) {
         const number = items.length;
         /** @type {Item} */
-        const item = { li: document.createElement('li'), line_end: null, token: tokens[number] };
+        const item = { li: element('li', { role: 'listitem' }), line_end: null, token: tokens[number] };
         numbers.set(item.li, number);
         fill(item, number);
         fresh.append(item.li);
         if (item.line_end) fresh.append(item.line_end);
         items.push(item);
       }
-      list.insertBefore(fresh, next);
+      if (next) lines.reopen();
+      lines.open.insertBefore(fresh, next);
       return true;
     },
     get length() {
@@ -101,6 +104,9 @@ export function create_items(list, dress, written, is_folded = () => false) {
     /** @param {Element} li */
     index_of: li => numbers.get(li) ?? -1,
     /** Rebuild all items, for example after a new choice of colours. */
-    redress: () => items.forEach(fill),
+    redress() {
+      lines.reopen();
+      items.forEach(fill);
+    },
   };
 }

@@ -7,6 +7,7 @@ import { name_of } from '../chat.js';
 import { create_branches } from './branches.js';
 import { create_items } from './items.js';
 import { create_legend, shade_of } from './legend.js';
+import { create_lines } from './lines.js';
 import { perplexity, thinking_steps } from './thinking.js';
 
 /** @import { State, Actions, Step } from '../../types.js' */
@@ -48,7 +49,7 @@ export function create(root, actions) {
   /** @type {Properties} */
   let state;
 
-  const list = element('ol', { class: 'dv-tokens', role: 'list', 'aria-label': say('Tokens') });
+  const list = element('div', { class: 'dv-tokens', role: 'list', 'aria-label': say('Tokens') });
   const slot = element('button', { class: 'dv-slot dv-token', type: 'button', tabindex: '-1' });
   const plain = element('p', { class: 'dv-plain', tabindex: '0', 'aria-label': say('Text'), dir: 'auto' });
   const box = element('div', { class: 'dv-strip-box' }, list, slot, plain);
@@ -124,10 +125,11 @@ export function create(root, actions) {
   );
   // From afar a text is read by its spaces; from near, by its tokens.
   const written = (/** @type {string} */ label) => (state.stage ? label.replaceAll('␣', '\u00a0') : label);
-  const before = create_items(list, dress_prompt, written);
+  const lines = create_lines(list);
+  const before = create_items(lines, dress_prompt, written);
   const is_folded = (/** @type {number} */ index) =>
     folds_thoughts && thoughts.has(index) && thoughts.has(index - 1) && thoughts.has(index + 1);
-  const steps = create_items(list, dress_step, written, is_folded);
+  const steps = create_items(lines, dress_step, written, is_folded);
 
   /** @param {Item} item @param {number} number */
   function dress_prompt({ li, token }, number) {
@@ -369,10 +371,9 @@ export function create(root, actions) {
 
   /** @param {HTMLElement} place */
   function reveal(place) {
-    const top = place.offsetTop;
-    const bottom = top + place.offsetHeight;
-    if (top < box.scrollTop) scroll_to(top - 4);
-    else if (bottom > box.scrollTop + box.clientHeight) scroll_to(bottom - box.clientHeight + 4);
+    const [{ top, bottom }, frame] = [place, box].map(each => each.getBoundingClientRect());
+    if (top < frame.top) scroll_to(box.scrollTop + top - frame.top - 4);
+    else if (bottom > frame.bottom) scroll_to(box.scrollTop + bottom - frame.bottom + 4);
   }
 
   box.addEventListener(
@@ -388,6 +389,8 @@ export function create(root, actions) {
 
   // Line breaks move after a change of width, and a hidden strip could not scroll.
   const resize = new ResizeObserver(() => {
+    if (own_size !== size()) lines.reopen();
+    else if (!folds_thoughts) lines.close();
     own_size = size();
     if (is_following && state && state.index >= steps.length - 1) scroll_to(end());
   });
@@ -429,11 +432,13 @@ export function create(root, actions) {
     const first_step = steps.at(0)?.li ?? null;
     const has_prompt_changed = before.update(folded(now.prompt_tokens), first_step);
     const had = thoughts;
+    const known = steps.length;
     const key = [now.prompt_tokens, now.steps.at(-1), now.steps.length];
     if (key.some((part, place) => part !== thought_of[place])) thoughts = thinking_steps(now.prompt_tokens, now.steps);
     thought_of = key;
     const have_steps_changed = steps.update(now.steps, null);
-    if ([...thoughts].some(index => !had.has(index) || folds_thoughts) || had.size > thoughts.size) steps.redress();
+    const is_other = (/** @type {number} */ index) => folds_thoughts || (index < known && !had.has(index));
+    if ([...thoughts].some(is_other) || had.size > thoughts.size) steps.redress();
     update_thinking();
     if (is_on_stage !== now.stage) before.redress();
     if (is_on_stage !== now.stage || shown_colouring !== now.colouring) steps.redress();
