@@ -163,6 +163,18 @@ describe('the step page', () => {
     await until(() => line() !== 'Top-k must be less.');
   });
 
+  test('an action that fails unexpectedly says so and ends Play', async () => {
+    await press_until('Step', 1);
+    server.more.step = { kind: 'answer', error: 'An unexpected error, number 1.' };
+    server.kinds();
+    button('Play').click();
+    await until(() => line() === 'An unexpected error, number 1.');
+    assert.deepEqual([state().mode, tokens().length, server.kinds()], ['paused', 1, ['step']]);
+    delete server.more.step;
+    await press_until('Step', 2);
+    assert.notEqual(line(), 'An unexpected error, number 1.');
+  });
+
   test('changed settings are sent at the latest when the page is left', async () => {
     server.kinds();
     type(one('slider', 'Temperature'), '0.5');

@@ -289,12 +289,16 @@ export function mount(
       return;
     }
     if (message.kind === 'answer') {
-      link.received(message);
-      if (message.cancelled) {
-        state.error = message.error;
-        state.cancelled = true;
-        screen.redraw('step');
-      }
+      // Who asked a question shows its error. An action gets an answer, and no state, if it has failed unexpectedly.
+      const is_said = message.cancelled || (message.error && link.is_answer(message));
+      if (is_said) state.error = message.error; // before the next step is requested
+      const kind = link.received(message);
+      if (!is_said) return;
+      state.error_at = kind ?? state.error_at;
+      state.cancelled = Boolean(message.cancelled);
+      player.stop();
+      busy.end();
+      screen.redraw('step');
       return;
     }
     if (message.visit) {
