@@ -157,23 +157,26 @@ def test_pause_step_and_new_prompt_stop_play(page: Page):
 
 
 PLACES = """
-() => [...document.querySelectorAll('[data-part=strip] :is(li.dv-token, .dv-slot)')].map(token => {
-  const { x, y, width, height } = token.getBoundingClientRect();
-  return [token.textContent, x, y, width, height];
-})
-"""
-FLATTEN = """
 () => {
+  const places = () =>
+    [...document.querySelectorAll('[data-part=strip] :is(li.dv-token, .dv-slot)')].map(token => {
+      const { x, y, width, height } = token.getBoundingClientRect();
+      return [token.textContent, x, y, width, height];
+    });
   const list = document.querySelector('.dv-tokens');
-  list.lastChild.prepend(...[...list.children].slice(0, -1).flatMap(ol => [...ol.childNodes]));
+  const blocks = [...list.children].slice(0, -1).map(block => [block, [...block.childNodes]]);
+  const in_blocks = places();
+  list.lastChild.prepend(...blocks.flatMap(([, nodes]) => nodes));
+  const in_one_flow = places();
+  for (const [block, nodes] of blocks) block.append(...nodes);
+  return [in_blocks, in_one_flow];
 }
 """
 
 
 def assert_as_one_flow(page: Page) -> None:
-    places = page.evaluate(PLACES)
-    page.evaluate(FLATTEN)
-    assert page.evaluate(PLACES) == places
+    in_blocks, in_one_flow = page.evaluate(PLACES)
+    assert in_blocks == in_one_flow
 
 
 def test_blocks_of_finished_lines_leave_every_token_in_its_place(page: Page):
@@ -184,18 +187,21 @@ def test_blocks_of_finished_lines_leave_every_token_in_its_place(page: Page):
     settle(page)
     blocks = page.locator(".dv-lines")
     assert blocks.count() >= 2
+    assert_as_one_flow(page)
     first = blocks.first.locator("li.generated").count()
     generated(page).nth(first - 1).click()
     wait_for(page, "state.index === arg - 1 && state.row && !actions.is_busy()", first)
     force_buttons(page).nth(1).click()  # another length: the block's last line may change
     wait_for(page, "state.steps.length === arg && !actions.is_busy()", first)
     assert blocks.count() == 0
-    assert_as_one_flow(page)
     button(page, "Run to end").click()
     wait_for(page, "state.mode === 'paused' && state.steps.length === 450")
     settle(page)
-    assert blocks.count() >= 2
     assert_as_one_flow(page)
+    generated(page).first.focus()
+    page.set_viewport_size({"width": 1200, "height": 900})
+    expect(blocks).to_have_count(0)
+    expect(generated(page).first).to_be_focused()
 
 
 def test_empty_prompt_is_refused_and_text_kept(page: Page):

@@ -195,25 +195,21 @@ export async function plot(plotly, { subject, layer }, drawing, geometry, look, 
   drawing.ranges = ranges;
   const { data } = drawing.described;
   const has_moved = Object.keys(moved).length > 0;
-  const is_free = may_move && subject.moves && key === drawing.key && !drawing.flight;
-  if (!subject.animates && is_free && !has_moved) {
-    const differs = move(layer, data);
-    if (differs !== null) return !differs;
-  }
-  if (!subject.animates || key !== drawing.key) {
+  const react = async () => {
     drawing.key = key;
     const traces = full_traces(drawing);
-    const react = () => plotly.react(layer, traces, layout, PLOTLY_CONFIG);
     await drawing.flight; // its pending work would be applied to the new layout
-    await react();
+    await plotly.react(layer, traces, layout, PLOTLY_CONFIG);
     return true;
-  }
+  };
+  if (key !== drawing.key || (has_moved && !subject.animates)) return react();
   const moves = has_moved ? plotly.relayout(layer, moved) : null; // drawn before it returns
-  const differs = is_free ? move(layer, data) : null;
+  const differs = may_move && subject.moves && !drawing.flight ? move(layer, data) : null;
   if (differs !== null) {
     await moves;
     return !differs;
   }
+  if (!subject.animates) return react();
   const landing = new Promise(resolve => {
     drawing.landed = resolve;
     // Plotly reports it some milliseconds after the paths have visibly changed.

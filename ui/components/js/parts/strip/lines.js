@@ -20,10 +20,18 @@ export function create_lines(list) {
     return before !== null && own.offsetLeft <= before.offsetLeft;
   }
 
+  /** Move items; one that has the focus keeps it. @param {() => void} move */
+  function keep_focus(move) {
+    const focused = /** @type {HTMLElement} */ (document.activeElement);
+    move();
+    if (document.activeElement !== focused && list.contains(focused)) focused.focus({ preventScroll: true });
+  }
+
   /** Put all items into the open list again, before they move to other lines. */
   function reopen() {
     const found = blocks();
-    open.prepend(...found.flatMap(block => Array.from(block.childNodes)));
+    if (!found.length) return;
+    keep_focus(() => open.prepend(...found.flatMap(block => Array.from(block.childNodes))));
     for (const block of found) block.remove();
   }
 
@@ -33,21 +41,22 @@ export function create_lines(list) {
 
     /** Reopen if a change of this item may move the end of a block. @param {Element} li */
     reopen_for(li) {
-      if (open.previousSibling && (li.parentNode !== open || li === open.firstElementChild)) reopen();
+      if (li.parentNode !== open || li === open.firstElementChild) reopen();
     },
 
     /** Close all lines but the last, if there are many items. Reads positions: call it after layout. */
     close() {
       if (open.childElementCount <= MOST_OPEN || !open.offsetParent || document.fonts.status !== 'loaded') return;
+      if (getSelection()?.type === 'Range') return; // a move would undo the selection
       let first = open.lastElementChild;
       for (let left = LINES_OPEN; first; first = first.previousElementSibling) {
         if (begins_line(first) && --left === 0) break;
       }
       if (!first) return;
       const block = element('ol', { class: 'dv-lines', role: 'presentation' });
-      const nodes = Array.from(open.childNodes);
-      block.append(...nodes.slice(0, nodes.indexOf(first)));
       open.before(block);
+      const nodes = Array.from(open.childNodes);
+      keep_focus(() => block.append(...nodes.slice(0, nodes.indexOf(first))));
     },
   };
 }
