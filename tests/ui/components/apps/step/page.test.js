@@ -143,7 +143,7 @@ describe('the step page', () => {
   test('a what-if holds for the next step', async () => {
     await press_until('Step', 1);
     type(one('slider', 'Top-k'), '1');
-    await until(() => state().view?.what_if);
+    await until(() => state().view?.what_if && find(root, 'button', /^Show as recorded/).length);
     button('Show as recorded').click();
     await press_until('Step', 2);
     const step = server.events.findLast(({ kind }) => kind === 'step');

@@ -34,6 +34,23 @@ test('while tokens run by, the parts that were just drawn rest, and then catch u
   screen.destroy();
 });
 
+test('as a slider moves, table and charts are drawn at once, and the other parts soon after', async () => {
+  const { screen, names } = drawn_in('paused');
+  for (let move = 0; move < 20 && !names.includes('strip'); move += 1) {
+    screen.redraw('slide');
+    await frame();
+  }
+  assert.deepEqual([names[0], names.filter(name => name === 'strip').length], ['table', 1]); // while it still moves
+  screen.redraw('slide');
+  screen.redraw('step');
+  await frame();
+  assert.deepEqual(names.slice(-2), ['table', 'strip']);
+  const { length } = names;
+  await new Promise(resolve => setTimeout(resolve, 60));
+  assert.equal(names.length, length);
+  screen.destroy();
+});
+
 test('a single step is drawn whole', async () => {
   const { screen, names } = drawn_in('paused');
   for (let step = 0; step < 3; step += 1) {

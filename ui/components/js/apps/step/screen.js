@@ -11,7 +11,8 @@ const FEWEST_ROWS = 20; // in the view: charts show more tokens than a short tab
 const MOST_ON_STAGE = 8; // rows
 const WITH_SLIDERS = ['samplers', 'stage'];
 const AT_EVERY_TOKEN = ['strip'];
-const REST_MS = 30; // while tokens run by: without it, a slow machine would do nothing but draw
+const AT_EVERY_MOVE = ['picture', 'table', 'samplers', 'stage']; // of a slider
+const REST_MS = 30; // of the other parts: without it, a slow machine would do nothing but draw
 
 /** The drawing of a state's parts. */
 export class Screen {
@@ -21,6 +22,8 @@ export class Screen {
   #rests_until = 0; // while tokens run by, when all parts may be drawn again
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #rest;
+  /** @type {ReturnType<typeof setTimeout>|undefined} */
+  #others;
 
   /** The number of drawings, for tests and benchmarks. */
   draws = 0;
@@ -64,17 +67,36 @@ export class Screen {
     root.classList.toggle('dv-covered', state.covered);
     root.classList.toggle('dv-slow', state.slow);
     root.classList.toggle('dv-searching', state.strategy !== null || Boolean(state.read_only));
-    const shown = shown_of(state);
     // The answer to a moved slider arrives soon. Until then only the slider is drawn.
-    const parts = is_waiting && reason === 'slide' ? WITH_SLIDERS : this.#parts_at(reason);
-    for (const name of parts) if (this.is_on_show(name)) this.parts.get(name)?.update(shown, reason);
+    this.#draw(is_waiting && reason === 'slide' ? WITH_SLIDERS : this.#parts_at(reason), reason);
     this.draws += 1;
     root.dataset.length = String(state.steps.length);
     this.drawn();
   }
 
-  /** The parts to draw: only the text if tokens run by and the others have just been painted. @param {Reason} reason */
+  /** @param {Iterable<string>} names @param {Reason} reason */
+  #draw(names, reason) {
+    const shown = shown_of(this.state);
+    for (const name of names) if (this.is_on_show(name)) this.parts.get(name)?.update(shown, reason);
+  }
+
+  /**
+   * The parts to draw. If a slider moves, the others follow a little later. If tokens run by, and the others have just
+   * been painted, only the text.
+   *
+   * @param {Reason} reason
+   */
   #parts_at(reason) {
+    if (reason === 'slide') {
+      this.#others ??= setTimeout(() => {
+        this.#others = undefined;
+        const others = Array.from(this.parts.keys()).filter(name => !AT_EVERY_MOVE.includes(name));
+        this.#draw(others, reason);
+      }, REST_MS);
+      return AT_EVERY_MOVE;
+    }
+    clearTimeout(this.#others);
+    this.#others = undefined;
     clearTimeout(this.#rest);
     if (reason === 'step' && this.state.mode !== 'paused' && performance.now() < this.#rests_until) {
       this.#rest = setTimeout(() => this.redraw(reason), REST_MS);
@@ -104,6 +126,7 @@ export class Screen {
   destroy() {
     cancelAnimationFrame(this.#frame);
     clearTimeout(this.#rest);
+    clearTimeout(this.#others);
   }
 }
 

@@ -28,7 +28,7 @@ export function watch(tip, marks) {
   /** @type {{[kind: string]: (event: any) => void}} */
   const listeners = {
     pointermove(event) {
-      if (tip.holds(event.target)) return;
+      if (event.buttons || tip.holds(event.target)) return; // a drag points at nothing, and must not wait for a layout
       const place = place_of(event);
       document.documentElement.classList.toggle('dv-on-term', place !== null);
       if (place) tip.show(place);
