@@ -342,23 +342,29 @@ def _transport(comparison: Comparison) -> None:
     player, why_over = comparison.player, comparison.why_over
     off = bool(why_over) or player.is_busy
     with st.container(horizontal=True, vertical_alignment="center", key="compare_transport"):
+        # By callbacks, as on the decoder pages.
         if player.is_growing:
-            if st.button(say("Stop"), type="primary", key="compare_stop", width=90):
-                player.stop()
-                st.rerun()
-        elif st.button(say("Play"), type="primary", key="compare_play", disabled=off, width=90):
-            player.play()
-            st.rerun()
-        if st.button(say("Step"), key="compare_step", disabled=off):
-            player.step()
-            st.rerun()
-        if st.button(
+            pressed = st.button(
+                say("Stop"), type="primary", key="compare_stop", width=90, on_click=player.stop
+            )
+        else:
+            pressed = st.button(
+                say("Play"),
+                type="primary",
+                key="compare_play",
+                disabled=off,
+                width=90,
+                on_click=player.play,
+            )
+        pressed |= st.button(say("Step"), key="compare_step", disabled=off, on_click=player.step)
+        pressed |= st.button(
             say("Rewind"),
             key="compare_rewind",
             disabled=player.is_busy,
+            on_click=player.rewind,
             help=say("Takes all texts back to the prompt."),
-        ):
-            player.rewind()
+        )
+        if pressed:
             st.rerun()
         speed_field("compare", player)
         if why_over:

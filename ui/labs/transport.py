@@ -92,14 +92,15 @@ def _button(
     primary: bool = False,
     off: bool = False,
 ) -> None:
+    # As a callback: a press soon after this one ends the run, and with it a deed that comes later.
     if st.button(
         label,
         key=f"{lab.name}_{name}",
         type="primary" if primary else "secondary",
         disabled=off,
         shortcut=key,
+        on_click=deed,
     ):
-        deed()
         st.rerun()
 
 
@@ -108,7 +109,6 @@ def job_state(name: str, player: Player) -> None:
     if not player.is_busy:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button(say("Cancel"), key=f"{name}_cancel", shortcut="Esc"):
-            player.cancel()
+        if st.button(say("Cancel"), key=f"{name}_cancel", shortcut="Esc", on_click=player.cancel):
             st.rerun()
         st.progress(player.job.share, text=markdown_text(player.job.progress))
