@@ -35,13 +35,17 @@ export function svg(tag, attributes = {}, ...children) {
 }
 
 /**
- * Set an element's text if it differs: a write costs layout even if it changes nothing.
+ * Set an element's text if it differs: a write costs layout even if it changes nothing. A text node is kept, as a new
+ * one costs style as well.
  *
  * @param {Node} target
  * @param {string} text
  */
 export function set_text(target, text) {
-  if (target.textContent !== text) target.textContent = text;
+  if (target.textContent === text) return;
+  const only = target.childNodes.length === 1 ? target.firstChild : null;
+  if (only?.nodeType === 3 && text) only.nodeValue = text;
+  else target.textContent = text;
 }
 
 /**

@@ -88,7 +88,7 @@ test('headings and figures fit the point of the chain', () => {
 test('share bars scale to the whole, logit bars to the shown range', () => {
   const page = page_of(shown({ top_k: 2 }));
   const shares = (/** @type {string} */ column) =>
-    Array.from(page.root.querySelectorAll(`.dv-rows .dv-c-${column} i`), bar =>
+    Array.from(page.root.querySelectorAll(`.dv-rows .dv-c-${column} .dv-track`), bar =>
       Number(/** @type {HTMLElement} */ (bar).style.getPropertyValue('--share')),
     );
   assert.deepEqual(shares('model'), [0.4, 0.3, 0.2, 0.1]);

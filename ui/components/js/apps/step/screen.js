@@ -11,7 +11,11 @@ const FEWEST_ROWS = 20; // in the view: charts show more tokens than a short tab
 const MOST_ON_STAGE = 8; // rows
 const WITH_SLIDERS = ['samplers', 'stage'];
 const AT_EVERY_TOKEN = ['strip'];
-const AT_EVERY_MOVE = ['picture', 'table', 'samplers', 'stage']; // of a slider
+/** The parts to draw first after a single step and a slider's move; the others follow. */
+const FIRST = {
+  slide: ['picture', 'table', 'samplers', 'stage'],
+  step: ['picture', 'table', 'strip', 'stage', 'line', 'transport'],
+};
 const REST_MS = 30; // of the other parts: without it, a slow machine would do nothing but draw
 
 /** The drawing of a state's parts. */
@@ -24,6 +28,8 @@ export class Screen {
   #rest;
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #others;
+  /** @type {Reason|null} */
+  #others_wait_after = null;
 
   /** The number of drawings, for tests and benchmarks. */
   draws = 0;
@@ -81,24 +87,29 @@ export class Screen {
   }
 
   /**
-   * The parts to draw. If a slider moves, the others follow a little later. If tokens run by, and the others have just
-   * been painted, only the text.
+   * The parts to draw. After a single step, or if a slider moves, the others follow a little later. If tokens run by,
+   * and the others have just been painted, only the text.
    *
    * @param {Reason} reason
    */
   #parts_at(reason) {
-    if (reason === 'slide') {
+    const is_playing = this.state.mode !== 'paused';
+    const is_step =
+      reason === 'step' && !is_playing && this.state.steps.length === Number(this.root.dataset.length) + 1;
+    const first = is_step || reason === 'slide' ? FIRST[reason] : null;
+    if (first && (this.#others === undefined || this.#others_wait_after === reason)) {
+      this.#others_wait_after = reason;
       this.#others ??= setTimeout(() => {
         this.#others = undefined;
-        const others = Array.from(this.parts.keys()).filter(name => !AT_EVERY_MOVE.includes(name));
+        const others = Array.from(this.parts.keys()).filter(name => !first.includes(name));
         this.#draw(others, reason);
       }, REST_MS);
-      return AT_EVERY_MOVE;
+      return first;
     }
     clearTimeout(this.#others);
     this.#others = undefined;
     clearTimeout(this.#rest);
-    if (reason === 'step' && this.state.mode !== 'paused' && performance.now() < this.#rests_until) {
+    if (reason === 'step' && is_playing && performance.now() < this.#rests_until) {
       this.#rest = setTimeout(() => this.redraw(reason), REST_MS);
       return AT_EVERY_TOKEN;
     }

@@ -171,6 +171,22 @@ function without_ranges(layout) {
 }
 
 /**
+ * `Plotly.relayout` of ranges that draws the axes only: the traces are drawn next, with their new values.
+ * @param {any} plotly
+ * @param {any} layer
+ * @param {Record<string, any>} ranges
+ */
+function relayout_axes(plotly, layer, ranges) {
+  const full = layer._fullLayout;
+  const { _basePlotModules: drawers, _visibleModules: stylers } = full;
+  full._basePlotModules = drawers.map((/** @type {any} */ each) => ({ ...each, plot: () => {} }));
+  full._visibleModules = [];
+  const done = plotly.relayout(layer, ranges);
+  Object.assign(full, { _basePlotModules: drawers, _visibleModules: stylers });
+  return done;
+}
+
+/**
  * Draw a group; resolve when the drawing is in the DOM, with whether it is as Plotly drew it. If only data and y ranges
  * differ, it is redrawn in place: `animate` takes a third of the time of `react`, and `relayout` of a range a quarter.
  * If only data differ, the elements can be moved instead.
@@ -203,7 +219,7 @@ export async function plot(plotly, { subject, layer }, drawing, geometry, look, 
     return true;
   };
   if (key !== drawing.key || (has_moved && !subject.animates)) return react();
-  const moves = has_moved ? plotly.relayout(layer, moved) : null; // drawn before it returns
+  const moves = has_moved ? relayout_axes(plotly, layer, moved) : null; // drawn before it returns
   const differs = may_move && subject.moves && !drawing.flight ? move(layer, data) : null;
   if (differs !== null) {
     await moves;

@@ -26,39 +26,24 @@ const IMPOSSIBLE = marked('impossible: its logit is −∞');
 const create_cell = column => element('td', { class: `dv-c-${column}` });
 
 /**
- * A reusable text node: writing its data is cheaper than replacing an element's text.
- * @param {HTMLElement} parent
- */
-function add_text(parent) {
-  const text = document.createTextNode('');
-  parent.append(text);
-  return text;
-}
-
-/** @param {Text} text @param {string} value */
-function write(text, value) {
-  if (text.data !== value) text.data = value;
-}
-
-/**
  * A number, next to a bar whose track is the whole scale.
  * @param {string} column
  */
 function create_bar(column) {
   const number = element('span', { class: 'dv-number' });
-  const fill = element('i');
+  const track = element('span', { class: 'dv-track', 'aria-hidden': 'true' });
   const cell = create_cell(column);
-  cell.append(element('span', { class: 'dv-track', 'aria-hidden': 'true' }, fill), number);
-  return { cell, fill, text: add_text(number), share: '' };
+  cell.append(track, number);
+  return { cell, track, number, share: '' };
 }
 
 /** @param {ReturnType<typeof create_bar>} bar @param {string} text @param {number} share */
 function set_bar(bar, text, share) {
-  write(bar.text, text);
+  set_text(bar.number, text);
   const width = Math.min(Math.max(share, 0), 1).toFixed(4);
   if (bar.share === width) return;
   bar.share = width;
-  bar.fill.style.setProperty('--share', width);
+  bar.track.style.setProperty('--share', width);
 }
 
 /**
@@ -68,8 +53,8 @@ export function create_row(kind) {
   const rank = create_cell('rank');
   const mark = element('span', { class: 'dv-mark', 'aria-hidden': 'true' });
   const spoken = element('span', { class: 'dv-spoken' });
-  rank.append(mark, spoken);
-  const number = add_text(rank);
+  const number = document.createTextNode('');
+  rank.append(mark, spoken, number);
   const label = element('span', { class: kind === 'others' ? '' : 'dv-token' });
   const button = element('button', { type: 'button', class: 'dv-force' }, label);
   const token = element('th', { scope: 'row', class: 'dv-c-token' }, kind === 'choice' ? button : label);
@@ -92,9 +77,9 @@ export function create_row(kind) {
     removed,
     by,
     number,
-    label: add_text(label),
-    id_text: add_text(id),
-    cumulative: add_text(cumulative),
+    label,
+    id_cell: id,
+    cumulative,
   };
 }
 
@@ -108,13 +93,13 @@ export function update_row(row, data, meaning, is_after_line = false) {
   row.id = data.id;
   const names = [data.removed_by && 'removed', data.chosen && 'chosen', is_after_line && 'dv-after-line'];
   set_class(row.tr, names.filter(Boolean).join(' '));
-  write(row.number, count(data.rank));
+  set_text(row.number, count(data.rank));
   set_text(row.mark, data.chosen ? '►' : '');
   set_text(row.spoken, data.chosen ? `${meaning.chosen_word}, ` : '');
-  write(row.label, data.label);
+  set_text(row.label, data.label);
   set_attribute(row.button, 'aria-label', say('Force {token}', { token: data.label }));
   set_attribute(row.button, 'title', title_of(data, meaning));
-  write(row.id_text, String(data.id));
+  set_text(row.id_cell, String(data.id));
   const score = data[meaning.figure];
   const height = meaning.highest - meaning.lowest;
   set_bar(
@@ -131,7 +116,7 @@ export function update_row(row, data, meaning, is_after_line = false) {
     meaning.has_probabilities && prob !== null ? meaning.in_digits.percent(prob) : '–';
   set_bar(row.model, share(data.model_prob), meaning.has_probabilities ? data.model_prob : 0);
   set_bar(row.prob, share(data.prob), meaning.has_probabilities ? data.prob : 0);
-  write(row.cumulative, share(data.cumulative));
+  set_text(row.cumulative, share(data.cumulative));
   const is_possible = Number.isFinite(data.logit);
   const gone = !is_possible ? say('impossible') : data.removed_by ? meaning.label_of(data.removed_by) : '';
   set_removed(row, gone, is_possible);
@@ -209,12 +194,12 @@ export function update_others(row, { count: number, kept, prob, model_prob, fina
   set_class(row.tr, `${number === 0 ? 'dv-hidden' : ''} ${is_gone ? 'removed' : ''}`.trim());
   const values = { count: count(number), kept: count(kept) };
   const all = number === 1 ? say('{count} other', values) : say('{count} others', values);
-  write(row.label, removed_by && kept > 0 ? say('{count} others, {kept} kept', values) : all);
+  set_text(row.label, removed_by && kept > 0 ? say('{count} others, {kept} kept', values) : all);
   const share = (/** @type {number|null} */ value) =>
     meaning.has_probabilities && value !== null ? meaning.in_digits.percent(value) : '–';
   set_bar(row.model, share(model_prob), meaning.has_probabilities ? model_prob : 0);
   set_bar(row.prob, share(prob), meaning.has_probabilities ? prob : 0);
-  write(row.cumulative, '100 %');
+  set_text(row.cumulative, '100 %');
   const by = removed_by === 'several' ? say('several') : removed_by ? meaning.label_of(removed_by) : '';
   set_removed(row, is_gone ? by : '', true);
   set_bar(row.final, is_gone ? '' : share(final_prob), final_prob ?? 0);
