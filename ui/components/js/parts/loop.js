@@ -111,7 +111,6 @@ export function create(root, actions) {
     for (const child of Array.from(track.children)) if (!nodes.some(node => node === child)) child.remove();
     nodes.forEach((node, place) => {
       if (track.children[place] !== node) track.insertBefore(node, track.children[place] ?? null);
-      node.style.setProperty('--turn', String(place / (nodes.length - 1)));
     });
   }
 
