@@ -1,4 +1,4 @@
-// The drawing of the step page's parts: what is drawn while tokens run by.
+// The drawing of the step page's parts: what is drawn first, and while tokens run by.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -10,16 +10,20 @@ import '../../harness.js';
 
 const frame = () => new Promise(resolve => requestAnimationFrame(resolve));
 
-/** A screen of two parts, and the names of those that it has drawn. @param {State['mode']} mode */
-function drawn_in(mode) {
+/**
+ * A screen of some parts, and the names of those that it has drawn.
+ * @param {State['mode']} mode
+ * @param {string[]} [parts]
+ */
+function drawn_in(mode, parts = ['table', 'strip']) {
   const state = /** @type {State} */ ({ ...recorded(), model: {}, mode });
   /** @type {string[]} */
   const names = [];
   const part = (/** @type {string} */ name) => /** @type {const} */ ([name, { update: () => names.push(name) }]);
   const nothing = () => {};
-  const parts = new Map([part('table'), part('strip')]);
-  const screen = new Screen(document.createElement('div'), state, parts, () => true, nothing, nothing);
-  return { screen, names };
+  const root = document.createElement('div');
+  const screen = new Screen(root, state, new Map(parts.map(part)), () => true, nothing, nothing);
+  return { screen, state, names };
 }
 
 test('while tokens run by, the parts that were just drawn rest, and then catch up', async () => {
@@ -51,12 +55,28 @@ test('as a slider moves, table and charts are drawn at once, and the other parts
   screen.destroy();
 });
 
-test('a single step is drawn whole', async () => {
-  const { screen, names } = drawn_in('paused');
-  for (let step = 0; step < 3; step += 1) {
-    screen.redraw('step');
-    await frame();
-  }
-  assert.deepEqual(names, Array.from({ length: 3 }, () => ['table', 'strip']).flat());
+test('a single step draws token and table at once, and the other parts soon after', async () => {
+  const { screen, state, names } = drawn_in('paused', ['table', 'loop', 'strip']);
+  screen.redraw('step');
+  assert.deepEqual(names.splice(0), ['table', 'loop', 'strip']); // opened, not stepped
+  await frame();
+  state.steps = [...state.steps, state.steps[0]];
+  screen.redraw('step');
+  assert.deepEqual(names, ['table', 'strip']);
+  while (names.length < 3) await frame();
+  assert.equal(names[2], 'loop');
+  screen.redraw('step'); // the same length: an error, or another step looked at
+  assert.deepEqual(names.slice(3), ['table', 'loop', 'strip']);
+  screen.destroy();
+});
+
+test('a step while a slider’s other parts are due draws everything', async () => {
+  const { screen, state, names } = drawn_in('paused', ['table', 'samplers', 'strip']);
+  screen.redraw('slide');
+  assert.deepEqual(names.splice(0), ['table', 'samplers']);
+  await frame();
+  state.steps = [...state.steps, state.steps[0]];
+  screen.redraw('step');
+  assert.deepEqual(names, ['table', 'samplers', 'strip']);
   screen.destroy();
 });
