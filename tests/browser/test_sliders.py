@@ -127,9 +127,10 @@ def test_sampler_chains_match_the_engine_in_any_order(page: Page):
 
 
 def moved_and_drawn(page: Page, part: str, acts: list[list[object]]) -> list[list[list[str]]]:
-    """Return a chart's paths after each action: as moved, then as Plotly draws them at rest.
+    """Return a chart's paths, as moved and as drawn by Plotly at rest, and its y ranges.
 
-    Actions after which Plotly draws at once, as an axis changes, are left out.
+    There is one entry for each action. Those after which Plotly draws at once, as an axis
+    changes, are left out.
     """
     page.mouse.move(0, 0)
     return page.evaluate(
@@ -155,7 +156,8 @@ def moved_and_drawn(page: Page, part: str, acts: list[list[object]]) -> list[lis
         await until(() => String(paths()) !== before);
         const moved = begun === 0 && paths();
         await until(() => ended > 0);
-        if (moved) found.push([moved, paths()]);
+        const { yaxis, yaxis2 } = layer._fullLayout;
+        if (moved) found.push([moved, paths(), [yaxis, yaxis2].map(axis => String(axis.range))]);
       }
       Object.assign(Plotly, { animate, react });
       return found;
@@ -169,7 +171,8 @@ def test_moved_bars_equal_those_that_plotly_draws(page: Page):
     values = [0.9, 0.8, 0.7, 0.5, 1.4]
     found = moved_and_drawn(page, "distribution", [["set", {"temperature": t}] for t in values])
     assert len(found) >= 3
-    for moved, drawn in found:
+    assert len({tuple(ranges) for *_, ranges in found}) > 1  # axes drawn without the bars
+    for moved, drawn, _ in found:
         assert len(moved) > 50
         assert moved == drawn
 
@@ -184,7 +187,7 @@ def test_moved_costs_equal_those_that_plotly_draws(page: Page, tokens: int):
     settle(page)
     found = moved_and_drawn(page, "cost", [["step", {}]] * 6)
     assert len(found) >= 2
-    for moved, drawn in found:
+    for moved, drawn, _ in found:
         assert len(max(moved, key=len)) > 40
         assert moved == drawn
 

@@ -42,10 +42,10 @@ export function svg(tag, attributes = {}, ...children) {
  * @param {string} text
  */
 export function set_text(target, text) {
-  if (target.textContent === text) return;
-  const only = target.childNodes.length === 1 ? target.firstChild : null;
-  if (only?.nodeType === 3 && text) only.nodeValue = text;
-  else target.textContent = text;
+  const { firstChild } = target;
+  if (firstChild?.nodeType === Node.TEXT_NODE && !firstChild.nextSibling) {
+    if (firstChild.nodeValue !== text) firstChild.nodeValue = text;
+  } else if (target.textContent !== text) target.textContent = text;
 }
 
 /**

@@ -178,12 +178,14 @@ function without_ranges(layout) {
  */
 function relayout_axes(plotly, layer, ranges) {
   const full = layer._fullLayout;
-  const { _basePlotModules: drawers, _visibleModules: stylers } = full;
-  full._basePlotModules = drawers.map((/** @type {any} */ each) => ({ ...each, plot: () => {} }));
-  full._visibleModules = [];
-  const done = plotly.relayout(layer, ranges);
-  Object.assign(full, { _basePlotModules: drawers, _visibleModules: stylers });
-  return done;
+  const { _basePlotModules, _visibleModules } = full;
+  full._basePlotModules = _basePlotModules.map((/** @type {any} */ drawer) => ({ ...drawer, plot: () => {} }));
+  full._visibleModules = []; // those that colour the traces
+  try {
+    return plotly.relayout(layer, ranges);
+  } finally {
+    Object.assign(full, { _basePlotModules, _visibleModules });
+  }
 }
 
 /**
