@@ -148,9 +148,6 @@
 
 /** @typedef {PackedRow & StepOnScreen & RowExtras} Row the scores of one step, and facts about the step */
 
-/** @typedef {Row & {exact: false}} LightRow the row that a step sends: an exact head, the tail in bins, `shaped` for
- *   the current settings */
-
 /** @typedef {{id: number, label?: string, raw_rank?: number, logit?: number | null}} Token a token as a search finds
  *   it; without a finite logit it is at -inf */
 

@@ -29,7 +29,7 @@ export class Screen {
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   #others;
   /** @type {Reason|null} */
-  #others_wait_after = null;
+  #others_after = null;
 
   /** The number of drawings, for tests and benchmarks. */
   draws = 0;
@@ -97,8 +97,8 @@ export class Screen {
     const is_step =
       reason === 'step' && !is_playing && this.state.steps.length === Number(this.root.dataset.length) + 1;
     const first = is_step || reason === 'slide' ? FIRST[reason] : null;
-    if (first && (this.#others === undefined || this.#others_wait_after === reason)) {
-      this.#others_wait_after = reason;
+    if (first && (this.#others === undefined || this.#others_after === reason)) {
+      this.#others_after = reason;
       this.#others ??= setTimeout(() => {
         this.#others = undefined;
         const others = Array.from(this.parts.keys()).filter(name => !first.includes(name));
